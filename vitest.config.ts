@@ -14,8 +14,8 @@ export default defineConfig({
     include: ['**/*.test.ts'],
     exclude: ['node_modules/**', 'dist/**'],
     setupFiles: [join(import.meta.dirname, 'test/support/fast-equality.ts')],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     // Reached only by what never comes: a busy machine is no failure.
     expect: { poll: { timeout: 60_000 } },
     pool: 'forks',

@@ -317,4 +317,4 @@ test('replicas are deleted while entries and commands wait for the disk', async 
   nodes = [];
   for (const node of started) await node.host.close();
   expect(started.flatMap(({ failures }) => failures)).toEqual([]);
-}, 120_000);
+});

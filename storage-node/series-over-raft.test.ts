@@ -213,4 +213,4 @@ test('pods agree, and every point that was acknowledged is read from each, once'
   // stopped.
   expect([...errors].filter((text) => !/no leader|leads|leader|unknown/.test(text))).toEqual([]);
   expect(nodes.flatMap(({ failures }) => failures)).toEqual([]);
-}, 120_000);
+});

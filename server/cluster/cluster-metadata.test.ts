@@ -204,7 +204,7 @@ describe('a cluster', () => {
     expect(await rest[1]!.get('of d')).toBe(4);
     // A removed node is not let in again.
     await expect(removed.start({})).rejects.toThrow('was removed from the cluster');
-  }, 60_000);
+  });
 
   test('of five nodes has five voters; all are stopped, and started in another order', async () => {
     const cluster = newCluster();
@@ -219,7 +219,7 @@ describe('a cluster', () => {
     for (let i = 0; i < 5; i++) expect(await cluster.nodes[4 - i]!.get(`${i}`)).toBe(i);
     // Every start is a life of its own, which the others learn of.
     await until(() => a.meta.nodes().every(({ incarnation }) => incarnation === 2));
-  }, 60_000);
+  });
 
   test('gives the vote of a node that is lost for long to another one', async () => {
     const cluster = newCluster();

@@ -227,7 +227,7 @@ test('every node answers, whoever leads, and nothing that was acknowledged is lo
   const status = nodes.flatMap(({ series }) => series.status());
   expect(status.map(({ role }) => role).sort()).toEqual(['follower', 'follower', 'leader']);
   expect(nodes.flatMap(({ failures }) => failures)).toEqual([]);
-}, 120_000);
+});
 
 /** Three replicas with a point, and a node without one. */
 async function startAll(): Promise<void> {
@@ -272,7 +272,7 @@ test('the replica at hand answers queries that may be late, without a leader', a
   await until(() => one.series.podOf(0)!.leader === 0);
   expect((await one.count(header('eventual'))).count).toBe('1');
   expect((await one.count(header('bounded; ms=0'))).count).toContain('no leader');
-}, 120_000);
+});
 
 test('a database says how late its reads may be, and a request may say otherwise', async () => {
   await startAll();
@@ -285,7 +285,7 @@ test('a database says how late its reads may be, and a request may say otherwise
   one.setConsistency({ kind: 'bounded', maxStalenessMs: 60_000, maxLagEntries: 10 });
   expect((await one.count({})).count).toBe('1');
   expect(one.readHere).toBe(2);
-}, 120_000);
+});
 
 test('a session reads all that it has seen and written, at any node', async () => {
   await startAll();
@@ -312,7 +312,7 @@ test('a session reads all that it has seen and written, at any node', async () =
   const long = await fetch(url, { headers: { 'X-Polyrow-Session': token } });
   expect(long.headers.get('x-polyrow-session')).not.toBeNull();
   expect((await long.text()).trim().split('\n')).toHaveLength(30);
-}, 120_000);
+});
 
 test('a database with leases is read without a question to other replicas', async () => {
   await startAll();
@@ -326,4 +326,4 @@ test('a database with leases is read without a question to other replicas', asyn
     return isAnswered;
   });
   expect((await leader.count({})).count).toBe('1');
-}, 120_000);
+});

@@ -54,7 +54,7 @@ test('over Redis: up to the median of what was served, and no longer than the ca
 test('over InfluxDB: writes and queries, with the body unread', async () => {
   influx = await limitedInflux({ writeWaitMs: 0, delaysErrors: true });
   const it = influx;
-  await it.server.control.addTenant('acme');
+  it.server.control.addTenant('acme');
   await it.server.result('acme:acme', 'CREATE DATABASE d');
   it.setLimits('acme', { ruPerSecond: 100, queryRuPerSecond: 10 });
   const { errorDelay } = it.admission;

@@ -8,7 +8,7 @@ import { type LimitedInflux, limitedInflux } from './limited-influx.ts';
 let it: LimitedInflux;
 beforeEach(async () => {
   it = await limitedInflux();
-  await it.server.control.addTenant('acme');
+  it.server.control.addTenant('acme');
   await it.server.result('acme:acme', 'CREATE DATABASE d');
   const lines = Array.from({ length: 50_000 }, (_, i) => `m v=${i} ${i}`).join('\n');
   await it.server.write('acme:acme', lines);
@@ -165,7 +165,7 @@ test('statements that change something are queries as well, and EXPLAIN ANALYZE'
 test('queries beyond the timeout wait no more', async () => {
   await it.close();
   it = await limitedInflux({}, { queries: { timeoutMs: 300 } });
-  await it.server.control.addTenant('acme', { ruPerSecond: 10 });
+  it.server.control.addTenant('acme', { ruPerSecond: 10 });
   owe(100);
   const { status, text, ms } = await query('SHOW DATABASES');
   expect([status, JSON.parse(text)]).toEqual([

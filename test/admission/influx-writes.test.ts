@@ -10,8 +10,8 @@ import { type LimitedInflux, limitedInflux } from './limited-influx.ts';
 let it: LimitedInflux;
 beforeEach(async () => {
   it = await limitedInflux({ writeWaitMs: 400 });
-  await it.server.control.addTenant('acme');
-  await it.server.control.addTenant('rival');
+  it.server.control.addTenant('acme');
+  it.server.control.addTenant('rival');
   for (const who of ['acme:acme', 'rival:rival']) await it.server.result(who, 'CREATE DATABASE d');
   // Passwords are known from here on, and nothing of what was done before counts.
   it.setLimits('acme', { ruPerSecond: 100 });

@@ -184,7 +184,7 @@ test('ioredis goes on over the connection it has, and what was refused goes thro
 
 if (redisPython === undefined) console.warn('skipped: no python3 with redis-py (python3-redis)');
 
-test.skipIf(redisPython === undefined)('redis-py', { timeout: 120_000 }, async () => {
+test.skipIf(redisPython === undefined)('redis-py', async () => {
   const script = `${import.meta.dirname}/redis_py_partitions.py`;
   const { stdout } = await promisify(execFile)(redisPython!, [script, String(server.port), 'red']);
   expect(stdout).toContain('passed');

@@ -10,7 +10,7 @@ import { LimitedPolyrow } from './limited-polyrow.ts';
 let limited: LimitedPolyrow;
 beforeAll(async () => {
   limited = await LimitedPolyrow.start();
-}, 30_000);
+});
 afterAll(() => limited.stop());
 
 function cli(...words: string[]) {
@@ -66,7 +66,7 @@ test('over Redis a burst is spent at the speed that is set, and at another one o
   } finally {
     client.disconnect();
   }
-}, 60_000);
+});
 
 test('over InfluxDB’s protocol writes are, too', async () => {
   await limited.tenant('mill', 100, 1_000_000);
@@ -91,7 +91,7 @@ test('over InfluxDB’s protocol writes are, too', async () => {
   expect(await limited.metrics()).toContain(
     'polyrow_tenant_peak_ru{tenant="mill",plane="influx"} 0',
   );
-}, 60_000);
+});
 
 test('one that is less than the quota is refused, however it comes to be', async () => {
   const refused = (it: { code: number | null; err: string }): void => {
@@ -109,7 +109,7 @@ test('one that is less than the quota is refused, however it comes to be', async
   expect(status).toBe(400);
   const { body } = await limited.server.askAdmin('GET', '/v1/tenants/x/limits');
   expect(body).toMatchObject({ limits: { ruPerSecond: 100, peakRuPerSecond: 100 } });
-}, 30_000);
+});
 
 function flags(limits: readonly string[]): string[] {
   return limits.flatMap((limit) => ['--limit', limit]);

@@ -10,7 +10,7 @@ import { type LimitedInflux, limitedInflux } from './limited-influx.ts';
 let it: LimitedInflux;
 beforeEach(async () => {
   it = await limitedInflux();
-  await it.server.control.addTenant('acme');
+  it.server.control.addTenant('acme');
   await it.server.result('acme:acme', 'CREATE DATABASE d');
   const lines = Array.from({ length: 20_000 }, (_, i) => `m v=${i} ${i}`).join('\n');
   await it.server.write('acme:acme', lines);

@@ -143,7 +143,7 @@ const goRedis = await goTool({
 });
 if ('missing' in goRedis) console.warn(`skipped: ${goRedis.missing}`);
 
-test.skipIf('missing' in goRedis)('go-redis', { timeout: 120_000 }, async () => {
+test.skipIf('missing' in goRedis)('go-redis', async () => {
   const { stdout } = await run((goRedis as { path: string }).path, [String(server.port), 'red']);
   const result = JSON.parse(stdout) as Record<string, number>;
   expect(result).toMatchObject({ served: 1600, failed: 0 });
@@ -153,7 +153,7 @@ test.skipIf('missing' in goRedis)('go-redis', { timeout: 120_000 }, async () => 
 
 if (redisPython === undefined) console.warn('skipped: no python3 with redis-py (python3-redis)');
 
-test.skipIf(redisPython === undefined)('redis-py', { timeout: 120_000 }, async () => {
+test.skipIf(redisPython === undefined)('redis-py', async () => {
   const script = `${import.meta.dirname}/redis_py_limits.py`;
   const { stdout } = await run(redisPython!, [script, String(server.port), 'red']);
   expect(stdout).toContain('passed');
@@ -165,7 +165,7 @@ const ycsb = await goTool({
 });
 if ('missing' in ycsb) console.warn(`skipped: ${ycsb.missing}`);
 
-test.skipIf('missing' in ycsb)('YCSB finishes', { timeout: 120_000 }, async () => {
+test.skipIf('missing' in ycsb)('YCSB finishes', async () => {
   // Without a login the limit of tenant `default` applies.
   const own = await LimitedPolyrow.start();
   try {

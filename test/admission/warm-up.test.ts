@@ -66,7 +66,7 @@ test('it is three times the quota while the tenant is new, and the quota from th
   } finally {
     clearInterval(seconds);
   }
-}, 20_000);
+});
 
 test('who was made long ago, or nobody knows when, has none; and nobody where it is not wanted', async () => {
   const it = await start(300);
@@ -109,4 +109,4 @@ test('an operator sees what is left of it; a server that starts again gives it n
   const client = await limited.client('shop');
   await expect.poll(() => left(client)).toBe(0);
   expect((await cli('limit', 'usage')).out).not.toContain('warm-up');
-}, 60_000);
+});

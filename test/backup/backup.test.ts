@@ -51,7 +51,7 @@ async function rowsOf(server: Polyrow): Promise<string[]> {
   return rows;
 }
 
-describe.skipIf(!isBuilt)('a whole server', { timeout: 120_000 }, () => {
+describe.skipIf(!isBuilt)('a whole server', () => {
   test('goes into another one, with rows of both engines, time series and tables', async () => {
     const source = await scene.server();
     const kv = ['--model', 'kv', '--name', 'orders', '--partitions', '16'];
@@ -138,7 +138,7 @@ describe.skipIf(!isBuilt)('a whole server', { timeout: 120_000 }, () => {
   });
 });
 
-test.skipIf(!isBuilt)('what cannot be done is said', { timeout: 60_000 }, async () => {
+test.skipIf(!isBuilt)('what cannot be done is said', async () => {
   const server = await scene.server();
   const check = async (words: string[], what: string) => {
     const { code, err } = await scene.run(server, ...words);

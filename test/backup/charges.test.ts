@@ -56,43 +56,39 @@ const more = (after: Spent, before: Spent): Spent => ({
   influx: after.influx - before.influx,
 });
 
-test.skipIf(!isBuilt)(
-  'full and incremental backups, and restores',
-  { timeout: 120_000 },
-  async () => {
-    // No checkpoint comes in between.
-    const server = await scene.server(['--wal.checkpoint-bytes', '1gb']);
-    for (const tenant of ['shop', 'mill']) await fill(server, tenant);
-    const [shop, mill] = [await background(server, 'shop'), await background(server, 'mill')];
-    expect(await background(server, 'shop')).toEqual(shop);
+test.skipIf(!isBuilt)('full and incremental backups, and restores', async () => {
+  // No checkpoint comes in between.
+  const server = await scene.server(['--wal.checkpoint-bytes', '1gb']);
+  for (const tenant of ['shop', 'mill']) await fill(server, tenant);
+  const [shop, mill] = [await background(server, 'shop'), await background(server, 'mill')];
+  expect(await background(server, 'shop')).toEqual(shop);
 
-    await scene.backup(server, '--tenant', 'shop');
-    const full = more(await background(server, 'shop'), shop);
-    expect(full.redis).toBeGreaterThan(1);
-    expect(full.influx).toBeGreaterThan(0.1);
-    expect(await background(server, 'mill')).toEqual(mill);
+  await scene.backup(server, '--tenant', 'shop');
+  const full = more(await background(server, 'shop'), shop);
+  expect(full.redis).toBeGreaterThan(1);
+  expect(full.influx).toBeGreaterThan(0.1);
+  expect(await background(server, 'mill')).toEqual(mill);
 
-    await change(server, 'shop', 300);
-    const before = await background(server, 'shop');
-    const second = await scene.backup(server, '--tenant', 'shop', '--incremental');
-    expect(second.kind).toBe('incremental');
-    const incremental = more(await background(server, 'shop'), before);
-    expect(incremental.redis).toBeGreaterThan(0.1);
-    expect(incremental.influx).toBeGreaterThan(0.1);
-    expect(await background(server, 'mill')).toEqual(mill);
+  await change(server, 'shop', 300);
+  const before = await background(server, 'shop');
+  const second = await scene.backup(server, '--tenant', 'shop', '--incremental');
+  expect(second.kind).toBe('incremental');
+  const incremental = more(await background(server, 'shop'), before);
+  expect(incremental.redis).toBeGreaterThan(0.1);
+  expect(incremental.influx).toBeGreaterThan(0.1);
+  expect(await background(server, 'mill')).toEqual(mill);
 
-    const unchanged = await background(server, 'shop');
-    await scene.restore(server, '--tenant', 'shop', '--as', 'copy');
-    const copy = await background(server, 'copy');
-    expect(copy.redis).toBeGreaterThan(full.redis);
-    expect(copy.influx).toBeGreaterThan(full.influx);
-    expect(await background(server, 'shop')).toEqual(unchanged);
-    expect(await background(server, 'mill')).toEqual(mill);
+  const unchanged = await background(server, 'shop');
+  await scene.restore(server, '--tenant', 'shop', '--as', 'copy');
+  const copy = await background(server, 'copy');
+  expect(copy.redis).toBeGreaterThan(full.redis);
+  expect(copy.influx).toBeGreaterThan(full.influx);
+  expect(await background(server, 'shop')).toEqual(unchanged);
+  expect(await background(server, 'mill')).toEqual(mill);
 
-    // A backup of everything is charged to all of them.
-    await scene.backup(server);
-    const everyone = more(await background(server, 'mill'), mill);
-    expect(everyone.redis / full.redis).toBeGreaterThan(0.5);
-    expect(everyone.redis / full.redis).toBeLessThan(2);
-  },
-);
+  // A backup of everything is charged to all of them.
+  await scene.backup(server);
+  const everyone = more(await background(server, 'mill'), mill);
+  expect(everyone.redis / full.redis).toBeGreaterThan(0.5);
+  expect(everyone.redis / full.redis).toBeLessThan(2);
+});

@@ -42,7 +42,7 @@ async function sizeOf(server: Polyrow): Promise<string> {
   return size;
 }
 
-describe.skipIf(!mounted || !isBuilt)('a full disk', { timeout: 120_000 }, () => {
+describe.skipIf(!mounted || !isBuilt)('a full disk', () => {
   test('under a backup', async () => {
     const server = await scene.server();
     await fill(server, 60);

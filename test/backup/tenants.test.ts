@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => scene.remove());
 
-describe.skipIf(!isBuilt)('a whole server with tenants', { timeout: 120_000 }, () => {
+describe.skipIf(!isBuilt)('a whole server with tenants', () => {
   test('comes back with all of them, and each sees its own', async () => {
     const source = await scene.server();
     const passwords = new Map<string, string>();
@@ -64,7 +64,7 @@ describe.skipIf(!isBuilt)('a whole server with tenants', { timeout: 120_000 }, (
   }
 });
 
-describe.skipIf(!isBuilt)('one tenant', { timeout: 120_000 }, () => {
+describe.skipIf(!isBuilt)('one tenant', () => {
   test('that is there does not get back users it dropped and tokens it revoked, unless asked', async () => {
     const server = await scene.server();
     await scene.answer(server, 'tenant', 'create', 'shop');

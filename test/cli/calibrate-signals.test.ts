@@ -9,7 +9,7 @@ import { isBuilt, PolyrowProcess } from './polyrow-process.ts';
 const scratch = mkdtempSync(join(tmpdir(), 'polyrow-signals-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-describe.skipIf(!isBuilt)('calibrate', { timeout: 60_000 }, () => {
+describe.skipIf(!isBuilt)('calibrate', () => {
   test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],

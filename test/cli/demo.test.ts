@@ -24,7 +24,7 @@ describe.skipIf(!isBuilt)('polyrow demo noisy-neighbour', () => {
     expect(outcome.phases[2]!.served).toBeGreaterThan(0);
     expect(outcome.checks).toHaveLength(4);
     expect(readdirSync(temporary)).toEqual([]);
-  }, 60_000);
+  });
 
   test('stops what it has started when it is interrupted', async () => {
     const words = ['demo', 'noisy-neighbour', '--over', 'influx-queries'];
@@ -35,5 +35,5 @@ describe.skipIf(!isBuilt)('polyrow demo noisy-neighbour', () => {
     expect(err).toBe('polyrow: stopped\n');
     expect(code).toBe(1);
     expect(readdirSync(temporary)).toEqual([]);
-  }, 60_000);
+  });
 });

@@ -11,7 +11,7 @@ import { isBuilt, polyrow, PolyrowProcess } from './polyrow-process.ts';
 const free = ['--redis.port', '0', '--influx.port', '0', '--admin.port', '0'];
 const keys = Array.from({ length: 40 }, (_, i) => `key:${i}`);
 
-describe.skipIf(!isBuilt)('two processes', { timeout: 60_000 }, () => {
+describe.skipIf(!isBuilt)('two processes', () => {
   let path: string;
   let server: PolyrowProcess;
   let client: Redis;
@@ -38,12 +38,12 @@ describe.skipIf(!isBuilt)('two processes', { timeout: 60_000 }, () => {
     path = mkdtempSync(join(tmpdir(), 'polyrow-processes-'));
     await start();
     for (const key of keys) await client.set(key, key);
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await stop();
     rmSync(path, { recursive: true });
-  }, 60_000);
+  });
 
   test('rows are spread over both, and every connection sees all of them', async () => {
     expect(await client.dbsize()).toBe(keys.length);

@@ -81,27 +81,23 @@ describe.each(['memory', 'kv'] as const)('cluster mode on the %s model', (model)
     await polyrow.remove();
   });
 
-  test.skipIf(!redisInstalled)(
-    'answers as a redis-server that owns all slots',
-    { timeout: 30_000 },
-    async () => {
-      const redis = await RedisProcess.start(['--cluster-enabled', 'yes']);
-      try {
-        const theirs = await redis.client();
-        const ours = await polyrow.client();
-        await theirs.command('CLUSTER', 'ADDSLOTSRANGE', 0, 16383);
-        const state = () => theirs.text('CLUSTER', 'INFO');
-        await expect.poll(state).toContain('cluster_state:ok');
-        for (const line of compared) {
-          const words = line.split(' ');
-          const expected = await theirs.text(...words);
-          expect(`${line}: ${await ours.text(...words)}`).toBe(`${line}: ${expected}`);
-        }
-      } finally {
-        await redis.remove();
+  test.skipIf(!redisInstalled)('answers as a redis-server that owns all slots', async () => {
+    const redis = await RedisProcess.start(['--cluster-enabled', 'yes']);
+    try {
+      const theirs = await redis.client();
+      const ours = await polyrow.client();
+      await theirs.command('CLUSTER', 'ADDSLOTSRANGE', 0, 16383);
+      const state = () => theirs.text('CLUSTER', 'INFO');
+      await expect.poll(state).toContain('cluster_state:ok');
+      for (const line of compared) {
+        const words = line.split(' ');
+        const expected = await theirs.text(...words);
+        expect(`${line}: ${await ours.text(...words)}`).toBe(`${line}: ${expected}`);
       }
-    },
-  );
+    } finally {
+      await redis.remove();
+    }
+  });
 
   test('ioredis Cluster', async () => {
     const cluster = new Cluster([{ host: '127.0.0.1', port: polyrow.redisPort }]);

@@ -8,7 +8,7 @@ import { Polyrow } from '../support/polyrow.ts';
 type Entries = [id: string, fields: string[]][];
 type Read = [stream: string, entries: Entries][] | null;
 
-describe.skipIf(!isBuilt).each(['memory', 'kv'])('streams on %s', { timeout: 60_000 }, (model) => {
+describe.skipIf(!isBuilt).each(['memory', 'kv'])('streams on %s', (model) => {
   let server: Polyrow;
   const clients: Redis[] = [];
   const connect = (): Redis => {

@@ -76,7 +76,7 @@ describe.skipIf(missing !== undefined)('TSBS', () => {
         expect(stdout).toMatch(/loaded \d+ rows/);
       }
     }
-  }, 120_000);
+  });
   afterAll(async () => {
     await ours?.stop();
     await ours?.remove();

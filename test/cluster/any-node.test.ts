@@ -18,7 +18,7 @@ beforeAll(async () => {
   const ports = cluster.redisPorts;
   const order = [leader, ...[0, 1, 2].filter((one) => one !== leader)];
   nodes = order.map((i) => new Redis(ports[i]!, '127.0.0.1')) as typeof nodes;
-}, 60_000);
+});
 afterAll(async () => {
   for (const node of nodes ?? []) node.disconnect();
   await cluster?.remove();
@@ -499,5 +499,5 @@ describe('what clients are told of changes', () => {
     // The change of leader may be told more than once, also before the answer to GET.
     while (!(await told(again)).includes('["kept"]'));
     again.close();
-  }, 30_000);
+  });
 });

@@ -103,4 +103,4 @@ test('a backup is made through one node, gone on with through another, and resto
   // The log does not tell of what was restored.
   const again = await answer<BackupResult>(1, 'backup', '--to', set, '--incremental');
   expect(again.parts.find(({ model }) => model === 'memory')).toMatchObject({ kind: 'all' });
-}, 120_000);
+});

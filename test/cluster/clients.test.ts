@@ -10,7 +10,7 @@ let nodes: Redis[] = [];
 beforeAll(async () => {
   cluster = await PolyrowCluster.start(3);
   nodes = cluster.redisPorts.map((port) => new Redis(port, '127.0.0.1'));
-}, 180_000);
+});
 afterAll(async () => {
   for (const node of nodes) node.disconnect();
   await cluster?.remove();
@@ -95,7 +95,7 @@ describe('Redis', () => {
       await expect(client.mget('key:1', 'key:2')).rejects.toThrow('CROSSSLOT');
       client.disconnect();
     }
-  }, 60_000);
+  });
 });
 
 describe('InfluxDB', () => {

@@ -87,7 +87,7 @@ function printPauses(what: string, pauses: number[]): void {
   console.log(`${sorted.length} x ${what}: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`);
 }
 
-test('a table is split, converted and merged under load', { timeout: 120_000 }, async () => {
+test('a table is split, converted and merged under load', async () => {
   const { clients, loads } = await begin(new Random(seed));
   const [reader] = clients;
   const blocked = await RespClient.connect(cluster!.redisPort(1));

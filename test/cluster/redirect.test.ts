@@ -14,7 +14,7 @@ const clients: RespClient[] = [];
 beforeAll(async () => {
   cluster = await PolyrowCluster.start(3, ['--', '--redis.cluster-mode', 'redirect']);
   for (const port of cluster.redisPorts) clients.push(await RespClient.connect(port));
-}, 120_000);
+});
 
 afterAll(async () => {
   for (const client of clients) client.close();
@@ -80,7 +80,7 @@ print('done')
   expect(stdout).toBe('done\n');
 });
 
-test('ioredis goes on when the leader is killed', { timeout: 60_000 }, async () => {
+test('ioredis goes on when the leader is killed', async () => {
   const client = new Cluster(
     cluster.redisPorts.map((port) => ({ host: '127.0.0.1', port })),
     { retryDelayOnMoved: 20, retryDelayOnFailover: 100, maxRedirections: 100, scaleReads: 'slave' },

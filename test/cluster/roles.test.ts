@@ -78,7 +78,7 @@ beforeAll(async () => {
   for (const role of roles) await said(role, 'Ready.');
   redis = new Redis(ports[2]! + 4, '127.0.0.1');
   influx = `http://127.0.0.1:${ports[2]! + 5}`;
-}, 120_000);
+});
 
 afterAll(async () => {
   redis?.disconnect();
@@ -177,7 +177,7 @@ test('rows of partitions are counted where they are, whichever node is asked', a
     expect(partitions.reduce((sum, { rows }) => sum + rows, 0)).toBe(40);
   }
   client.disconnect();
-}, 60_000);
+});
 
 test('data outlive a kill of the process that has them', async () => {
   const node = children.get('node')!;
@@ -187,4 +187,4 @@ test('data outlive a kill of the process that has them', async () => {
   start('node');
   await said('node', 'Ready.');
   expect(await redis.get('a')).toBe('2');
-}, 60_000);
+});

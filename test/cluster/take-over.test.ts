@@ -144,4 +144,4 @@ test('a single server becomes the first node, killed at each step on its way', a
   };
   const admin = readFileSync(join(directory, 'admin-endpoint'), 'utf8').trim();
   expect(await (await fetch(`${admin}/v1/tenants`, { headers })).text()).toContain('"shop"');
-}, 240_000);
+});

@@ -75,7 +75,7 @@ beforeAll(async () => {
   truth = await answers(server);
   expect(JSON.stringify(truth)).not.toMatch(/"error"/);
   await server.kill();
-}, 120_000);
+});
 
 const kinds: { name: string; matches: (path: string) => boolean }[] = [
   { name: 'files of points', matches: (path) => path.endsWith('.tsm') },
@@ -171,7 +171,7 @@ async function isTold(dataDir: string, path: string, where: string): Promise<boo
   }
 }
 
-test('a log torn at its end is cut there', { timeout: 120_000 }, async () => {
+test('a log torn at its end is cut there', async () => {
   const dataDir = join(root, 'torn');
   cpSync(whole, dataDir, { recursive: true });
   const newest = filesOf(dataDir, (path) => path.includes('/wal/seg-')).at(-1)!;
@@ -193,7 +193,7 @@ test('a log torn at its end is cut there', { timeout: 120_000 }, async () => {
   }
 });
 
-test('a missing file of points is told', { timeout: 120_000 }, async () => {
+test('a missing file of points is told', async () => {
   const dataDir = join(root, 'missing');
   cpSync(whole, dataDir, { recursive: true });
   const path = filesOf(dataDir, (name) => name.endsWith('.tsm'))[0]!;

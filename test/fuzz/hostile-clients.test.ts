@@ -52,7 +52,7 @@ describe('with the default settings', () => {
     await start();
   });
 
-  test('10,000 connections opened and dropped', { timeout: 120_000 }, async () => {
+  test('10,000 connections opened and dropped', async () => {
     // As many at once as this process and the server may have open.
     const atOnce = Math.min(2500, Math.floor(openFiles * 0.8));
     for (let done = 0; done < 10_000; done += atOnce) {
@@ -69,7 +69,7 @@ describe('with the default settings', () => {
     await server.stop();
   });
 
-  test('a client that never reads its large answers', { timeout: 120_000 }, async () => {
+  test('a client that never reads its large answers', async () => {
     const client = await server.client();
     await client.command('SET', 'large', 'x'.repeat(mib));
     const before = server.residentBytes();
@@ -145,7 +145,7 @@ describe('with the default settings', () => {
     await server.stop();
   });
 
-  test('an endless pipeline does not keep the others waiting', { timeout: 60_000 }, async () => {
+  test('an endless pipeline does not keep the others waiting', async () => {
     const greedy = await open();
     let ending = false;
     greedy.on('data', () => {});
@@ -255,18 +255,15 @@ test('a slow reader is closed at its output limit, when there is one', async () 
   const publisher = await server.client();
   const message = 'x'.repeat(100_000);
   await expect
-    .poll(
-      async () => {
-        for (let i = 0; i < 20; i++) await publisher.command('PUBLISH', 'news', message);
-        return await publisher.text('PUBLISH', 'news', message);
-      },
-      { timeout: 10_000 },
-    )
+    .poll(async () => {
+      for (let i = 0; i < 20; i++) await publisher.command('PUBLISH', 'news', message);
+      return await publisher.text('PUBLISH', 'news', message);
+    })
     .toBe(':0');
   await answersOthers();
 });
 
-test('a value of 512 MB goes in and comes out', { timeout: 120_000 }, async () => {
+test('a value of 512 MB goes in and comes out', async () => {
   // With the default no tenant has as much for what comes in part, and for answers.
   await start(
     ...['--redis.max-request-memory', '4gb', '--redis.proto-max-bulk-len', '512mb'],

@@ -9,8 +9,8 @@ import { TenantServer } from './tenant-server.ts';
 let server: TenantServer;
 beforeEach(async () => {
   server = await TenantServer.start();
-  await server.control.addTenant('acme');
-  await server.control.addTenant('rival');
+  server.control.addTenant('acme');
+  server.control.addTenant('rival');
   for (const login of ['acme:acme', 'rival:rival']) await server.result(login, 'CREATE DATABASE d');
 });
 afterEach(async () => {
@@ -93,7 +93,7 @@ describe('limits', () => {
   });
 
   test('of connections count those whose last request was the tenant’s', async () => {
-    await server.control.addTenant('small', { connections: 2 });
+    server.control.addTenant('small', { connections: 2 });
     const list = '/query?q=SHOW+DATABASES';
     const statusOf = async (...asked: Parameters<typeof onItsOwn>) => (await onItsOwn(...asked))[0];
     expect(await statusOf('small:small', '/query?q=CREATE+DATABASE+d')).toBe(200);

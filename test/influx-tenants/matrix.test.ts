@@ -35,14 +35,14 @@ const strangers = {
 beforeAll(async () => {
   server = await TenantServer.start();
   const { control } = server;
-  await control.close('root');
-  for (const tenant of ['acme', 'rival', 'sleeping']) await control.addTenant(tenant);
-  await control.addUser('acme', 'owner', { password: 'owner', grants: { d: 'all' } });
-  await control.addUser('acme', 'reader', { password: 'reader', grants: { d: 'read' } });
-  await control.addUser('acme', 'writer', { password: 'writer', grants: { d: 'write' } });
-  await control.addUser('acme', 'nobody', { password: 'nobody' });
+  control.close('root');
+  for (const tenant of ['acme', 'rival', 'sleeping']) control.addTenant(tenant);
+  control.addUser('acme', 'owner', { password: 'owner', grants: { d: 'all' } });
+  control.addUser('acme', 'reader', { password: 'reader', grants: { d: 'read' } });
+  control.addUser('acme', 'writer', { password: 'writer', grants: { d: 'write' } });
+  control.addUser('acme', 'nobody', { password: 'nobody' });
   for (const user of ['revoked', 'disabled']) {
-    await control.addUser('acme', user, { password: user, grants: { d: 'all' } });
+    control.addUser('acme', user, { password: user, grants: { d: 'all' } });
     expect((await server.query(`${user}@acme:${user}`, 'SHOW DATABASES')).status).toBe(200);
   }
   await control.dropUser({ tenant: 'acme', name: 'revoked' });

@@ -3,7 +3,6 @@
 import { randomBytes } from 'node:crypto';
 import { createHash } from 'node:crypto';
 import type { Principals } from '../../access/gateway/principals.ts';
-import { hashPassword } from '../../access/gateway/secrets.ts';
 import type { UserKeeper } from '../../server/planes/influx-users.ts';
 import type { UserRequest } from '../../server/planes/messages.ts';
 import {
@@ -17,6 +16,7 @@ import {
   type TenantLimits,
   type UserDefinition,
 } from '../../contracts/tenancy/definitions.ts';
+import { quickSecret } from '../support/quick-secret.ts';
 
 interface TestUser {
   password: string;
@@ -57,7 +57,7 @@ export class TestControl implements UserKeeper {
   }
 
   /** Its user `default` has the tenant's name as password. */
-  async addTenant(name: string, limits: Partial<TenantLimits> = {}): Promise<TenantDefinition> {
+  addTenant(name: string, limits: Partial<TenantLimits> = {}): TenantDefinition {
     const number = this.#nextNumber++;
     const tenant: TenantDefinition = {
       name,
@@ -68,7 +68,7 @@ export class TestControl implements UserKeeper {
       limits: { ...noLimits, ...limits },
     };
     this.update({ tenants: [tenant] });
-    await this.addUser(name, defaultUser, { password: name, admin: true });
+    this.addUser(name, defaultUser, { password: name, admin: true });
     return tenant;
   }
 
@@ -82,16 +82,16 @@ export class TestControl implements UserKeeper {
     this.update({ gone: { tenants: [name], users } });
   }
 
-  async addUser(tenant: string, name: string, user: TestUser): Promise<void> {
+  addUser(tenant: string, name: string, user: TestUser): void {
     const { password, admin = false, grants = {} } = user;
-    const secrets = [await hashPassword(Buffer.from(password), '')];
+    const secrets = [quickSecret(password)];
     const change = { enabled: true, open: false, secrets, influxAdmin: admin, grants };
     this.#set({ tenant, name, change });
   }
 
   /** The user `default` of tenant `default` needs a password from now on. */
-  async close(password: string): Promise<void> {
-    await this.addUser(defaultTenant, defaultUser, { password, admin: true });
+  close(password: string): void {
+    this.addUser(defaultTenant, defaultUser, { password, admin: true });
   }
 
   addToken(tenant: string, user: string): string {

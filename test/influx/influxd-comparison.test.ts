@@ -53,7 +53,7 @@ describe.skipIf(!InfluxProcess.isInstalled)('as influxd answers', () => {
       const { status, body } = await write(url, database, points.join('\n'));
       expect({ status, body }).toEqual({ status: 204, body: '' });
     }
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await Promise.all([theirs?.remove(), ours?.remove()]);

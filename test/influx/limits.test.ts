@@ -16,7 +16,7 @@ beforeAll(async () => {
     flags: ['--influx.query-memory-bytes', `${limitMegabytes}mb`, '--wal.fsync', 'no'],
   });
   await ask(`CREATE DATABASE ${database}`);
-}, 60_000);
+});
 afterAll(async () => {
   await server.stop();
   await server.remove();

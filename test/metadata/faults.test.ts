@@ -181,7 +181,7 @@ describe.each(full ? kinds : kinds.slice(0, 1))('$name', (kind) => {
     });
   });
 
-  test('a place that is given up is told as nothing', { timeout: 30_000 }, async () => {
+  test('a place that is given up is told as nothing', async () => {
     const scene = await Scene.set(kind);
     const heldPlaces = async () =>
       (await scene.log()).filter(({ changes }) => changes.length === 0);

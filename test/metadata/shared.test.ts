@@ -20,7 +20,7 @@ beforeAll(async () => {
   mongo = await MongoServer.start(kind);
   const flags = ['--metadata', mongo.uri('shared')];
   for (let i = 0; i < 2; i++) servers.push(await Polyrow.start({ flags }));
-}, 120_000);
+});
 afterAll(async () => {
   for (const server of servers) await server.remove();
   await mongo?.remove();
@@ -48,7 +48,7 @@ async function set(server: Polyrow, database: string): Promise<string> {
   return answer;
 }
 
-test.skipIf(kind === undefined)('two servers', { timeout: 120_000 }, async () => {
+test.skipIf(kind === undefined)('two servers', async () => {
   await ask(first(), 'POST', '/v1/tenants', { name: 'shop', password: 'hush' });
   await expect.poll(() => login(second(), 'shop', 'hush'), soon).toBe('+OK');
   // Data is each server's own.

@@ -39,7 +39,7 @@ beforeAll(async () => {
     if (known === undefined) told.set(name!, (known = new Set()));
     for (const [, label] of (labels ?? '').matchAll(/([a-z_]+)="/g)) known.add(label!);
   }
-}, 30_000);
+});
 afterAll(async () => {
   await server.stop();
   await server.remove();

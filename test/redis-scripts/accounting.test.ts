@@ -5,7 +5,7 @@ import { isBuilt } from '../cli/polyrow-process.ts';
 import { Polyrow } from '../support/polyrow.ts';
 import type { RespClient } from '../support/resp-client.ts';
 
-describe.skipIf(!isBuilt)('a script', { timeout: 60_000 }, () => {
+describe.skipIf(!isBuilt)('a script', () => {
   let server: Polyrow;
   let client: RespClient;
 

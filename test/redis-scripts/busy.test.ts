@@ -14,7 +14,7 @@ const endless = 'while true do end';
 const slowWrite = "redis.call('set', 'w', 1) for i = 1, 4e8 do end return 'done'";
 const library = `#!lua name=l\nredis.register_function('f', function() ${endless} end)`;
 
-describe.skipIf(!isBuilt).each(['memory', 'kv'])('on %s', { timeout: 60_000 }, (model) => {
+describe.skipIf(!isBuilt).each(['memory', 'kv'])('on %s', (model) => {
   let server: Polyrow;
   let runner: RespClient;
   let other: RespClient;

@@ -96,7 +96,6 @@ const commands: readonly (readonly Word[])[] = [
 
 test.skipIf(!redisInstalled).each([2, 3] as const)(
   'functions are answered as redis-server answers them, RESP%i',
-  { timeout: 60_000 },
   async (version) => {
     const redis = await RedisProcess.start();
     const polyrow = await Polyrow.start({ flags: [] });

@@ -36,7 +36,6 @@ async function answers(client: RespClient, ...names: string[]): Promise<string[]
 
 test.skipIf(!isBuilt).each(['memory', 'kv'])(
   'libraries survive a restart and a crash, with %s as the default model',
-  { timeout: 60_000 },
   async (model) => {
     const polyrow = await server(['--redis.default-model', model, '--wal.fsync', 'always']);
     let client = await polyrow.client();
@@ -61,7 +60,7 @@ test.skipIf(!isBuilt).each(['memory', 'kv'])(
   },
 );
 
-test.skipIf(!isBuilt)('libraries follow the default model', { timeout: 60_000 }, async () => {
+test.skipIf(!isBuilt)('libraries follow the default model', async () => {
   const polyrow = await server(['--redis.default-model', 'memory']);
   let client = await polyrow.client();
   await client.text('FUNCTION', 'LOAD', code('a', 1));
@@ -72,7 +71,6 @@ test.skipIf(!isBuilt)('libraries follow the default model', { timeout: 60_000 },
 
 test.skipIf(!isBuilt || !redisInstalled)(
   'a payload of FUNCTION DUMP moves libraries to redis-server and back',
-  { timeout: 60_000 },
   async () => {
     const redis = await RedisProcess.start();
     ends.push(() => redis.remove());
@@ -97,34 +95,30 @@ test.skipIf(!isBuilt || !redisInstalled)(
   },
 );
 
-test.skipIf(!isBuilt)(
-  'libraries are in backups, each tenant with its own',
-  { timeout: 60_000 },
-  async () => {
-    const scene = new BackupScene();
-    ends.push(() => scene.remove());
-    const source = await scene.server();
-    const made = await scene.answer<{ password: string }>(source, 'tenant', 'create', 'shop');
-    const login = async (at: Polyrow, name: string): Promise<RespClient> => {
-      const client = await at.client();
-      expect(await client.text('AUTH', name, made.password)).toBe('+OK');
-      return client;
-    };
-    await (await source.client()).text('FUNCTION', 'LOAD', code('a', 1));
-    const shop = await login(source, 'shop');
-    expect(await answers(shop, 'a')).toEqual(['-ERR Function not found']);
-    await shop.text('FUNCTION', 'LOAD', code('a', 2));
-    await scene.backup(source);
+test.skipIf(!isBuilt)('libraries are in backups, each tenant with its own', async () => {
+  const scene = new BackupScene();
+  ends.push(() => scene.remove());
+  const source = await scene.server();
+  const made = await scene.answer<{ password: string }>(source, 'tenant', 'create', 'shop');
+  const login = async (at: Polyrow, name: string): Promise<RespClient> => {
+    const client = await at.client();
+    expect(await client.text('AUTH', name, made.password)).toBe('+OK');
+    return client;
+  };
+  await (await source.client()).text('FUNCTION', 'LOAD', code('a', 1));
+  const shop = await login(source, 'shop');
+  expect(await answers(shop, 'a')).toEqual(['-ERR Function not found']);
+  await shop.text('FUNCTION', 'LOAD', code('a', 2));
+  await scene.backup(source);
 
-    const target = await scene.server();
-    await (await target.client()).text('SET', 'unrelated', '1');
-    await scene.restore(target, '--tenant', 'shop');
-    expect(await answers(await login(target, 'shop'), 'a')).toEqual([':2']);
-    expect(await answers(await target.client(), 'a')).toEqual(['-ERR Function not found']);
-    await scene.restore(target, '--tenant', 'default', '--replace');
-    expect(await answers(await target.client(), 'a')).toEqual([':1']);
-    await scene.answer(target, 'tenant', 'drop', 'shop', '--yes');
-    await target.restart();
-    expect(await answers(await target.client(), 'a')).toEqual([':1']);
-  },
-);
+  const target = await scene.server();
+  await (await target.client()).text('SET', 'unrelated', '1');
+  await scene.restore(target, '--tenant', 'shop');
+  expect(await answers(await login(target, 'shop'), 'a')).toEqual([':2']);
+  expect(await answers(await target.client(), 'a')).toEqual(['-ERR Function not found']);
+  await scene.restore(target, '--tenant', 'default', '--replace');
+  expect(await answers(await target.client(), 'a')).toEqual([':1']);
+  await scene.answer(target, 'tenant', 'drop', 'shop', '--yes');
+  await target.restart();
+  expect(await answers(await target.client(), 'a')).toEqual([':1']);
+});

@@ -1,7 +1,6 @@
 // A Redis plane in the process of the test: the real listener and a real pod, over a disk in memory, with tenants
 // as the test makes them. What the control plane would do with a user is done here, at once.
 
-import { scryptSync } from 'node:crypto';
 import type { AdmissionRules } from '../../access/admission/admission-rules.ts';
 import { GatewayAdmission } from '../../access/admission/gateway-admission.ts';
 import type { RequestMemory } from '../../access/admission/request-memory.ts';
@@ -28,19 +27,13 @@ import {
   type TenantDefinition,
   type UserDefinition,
 } from '../../contracts/tenancy/definitions.ts';
+import { quickSecret } from '../support/quick-secret.ts';
 import { RespClient } from '../support/resp-client.ts';
 
 export const databases = 16;
 /** As the control plane gives them out. */
 export const firstTenantTable = 4096;
 const unlimited = { hardBytes: 0, softBytes: 0, softSeconds: 0 };
-
-/** A stored secret that takes no time to check. */
-export function quickSecret(password: string): string {
-  const salt = Buffer.from('salt');
-  const hash = scryptSync(password, salt, 32, { N: 2, r: 1, p: 1 });
-  return `scrypt$2$1$1$${salt.toString('base64')}$${hash.toString('base64')}`;
-}
 
 export interface TenantsServerOptions {
   /** Memory for requests in progress; not counted when absent. */

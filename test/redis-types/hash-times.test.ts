@@ -18,7 +18,7 @@ describe.each(['memory', 'kv'] as const)('on the %s model', (model) => {
     while ((await client.text(...words)) !== expected) await sleep(10);
   };
 
-  test('fields go, and the hash with the last of them', { timeout: 20_000 }, async () => {
+  test('fields go, and the hash with the last of them', async () => {
     await client.command('HSET', 'h', 'a', '1', 'b', '2', 'c', '3');
     expect(await client.text('HPEXPIRE', 'h', '50', 'FIELDS', '2', 'a', 'b')).toBe('*[:1 :1]');
     expect(await client.text('HPEXPIRE', 'h', '300', 'FIELDS', '1', 'c')).toBe('*[:1]');
@@ -27,7 +27,7 @@ describe.each(['memory', 'kv'] as const)('on the %s model', (model) => {
     await until(':0', 'DBSIZE');
   });
 
-  test('times are there after a restart, a copy and a rename', { timeout: 30_000 }, async () => {
+  test('times are there after a restart, a copy and a rename', async () => {
     await client.command('HSET', 'k', 'a', '1', 'b', '2');
     await client.command('EXPIRE', 'k', '5000');
     const time = String(Date.now() + 1e7);
@@ -48,7 +48,7 @@ describe.each(['memory', 'kv'] as const)('on the %s model', (model) => {
     await client.command('FLUSHALL');
   });
 
-  test('many fields of a large hash go at once', { timeout: 60_000 }, async () => {
+  test('many fields of a large hash go at once', async () => {
     const fields = 30_000;
     const names = Array.from({ length: fields }, (_, i) => `field ${i}`);
     await client.command('HSET', 'large', ...names.flatMap((name) => [name, 'v']));

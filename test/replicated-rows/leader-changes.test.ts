@@ -80,7 +80,6 @@ test.each<[string, () => unknown, number[], boolean]>([
   ['loses its links', async () => (await rows.leader()).breakLinks(), [4], true],
 ])(
   'pipelines while the leader %s: what is acknowledged is done once and in order',
-  { timeout: 60_000 },
   async (_how, change, nodes, isCertain) => {
     const clients: RespClient[] = [];
     for (let i = 0; i < 10; i++) clients.push(await rows.node(nodes[i % nodes.length]!).client());

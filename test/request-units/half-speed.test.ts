@@ -15,7 +15,7 @@ let client: RespClient;
 beforeAll(async () => {
   server = await Polyrow.start();
   client = await server.client();
-}, 30_000);
+});
 afterAll(() => server?.remove());
 
 async function ruOf(...words: Word[]): Promise<number[]> {

@@ -47,7 +47,7 @@ beforeAll(async () => {
   server = await Polyrow.start();
   client = await server.client();
   await query('CREATE DATABASE d');
-}, 30_000);
+});
 afterAll(() => server?.remove());
 
 const ruOf = (response: Response): number => Number(response.headers.get('x-polyrow-ru'));
@@ -223,7 +223,7 @@ test('a table that cannot be used keeps the server from starting', async () => {
   await expect(
     Polyrow.start({ flags: ['--ru.table', join(import.meta.dirname, 'nothing.json')] }),
   ).rejects.toThrow(/ru\.table/);
-}, 20_000);
+});
 
 describe('rows on disk', () => {
   let kv: Polyrow;
@@ -234,7 +234,7 @@ describe('rows on disk', () => {
       flags: ['--redis.default-model', 'kv', '--kv.cache-bytes', '200kb'],
     });
     rows = await kv.client();
-  }, 30_000);
+  });
   afterAll(() => kv?.remove());
 
   test('cost more when they have to be read than when they are in the cache', async () => {

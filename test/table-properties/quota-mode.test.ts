@@ -143,7 +143,7 @@ describe.each(kinds)('$name', (kind) => {
   const setMode = (table: number, quotaMode: string): Promise<void> =>
     ask('PATCH', `/v1/tenants/red/tables/${kind.tables[table]!}`, { quotaMode });
 
-  test('goes by its own mode, at once, and others go by theirs', { timeout: 90_000 }, async () => {
+  test('goes by its own mode, at once, and others go by theirs', async () => {
     const [first, second] = await kind.writers();
     const own = new Load((n) => first!(0, n));
     expect(await haveMore(own)).toEqual([false]);

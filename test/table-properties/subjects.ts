@@ -2,7 +2,7 @@
 
 import { InfluxDB } from 'influx';
 import { Redis } from 'ioredis';
-import { polyrow } from '../cli/polyrow-process.ts';
+import { polyrowHere } from '../cli/polyrow-here.ts';
 import type { Polyrow } from '../support/polyrow.ts';
 
 export interface Subject {
@@ -109,7 +109,7 @@ export async function tableCommand(
   server: Polyrow,
   ...words: string[]
 ): Promise<Record<string, unknown>> {
-  const { code, out, err } = await polyrow([
+  const { code, out, err } = await polyrowHere([
     'table',
     ...words,
     '--data-dir',

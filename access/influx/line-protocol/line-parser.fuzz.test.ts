@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
+import { WorkCounter } from '../../../test/support/counted-work.ts';
 import { backslash, hash, isBlank, newline } from './characters.ts';
 import { lineError } from './line-errors.ts';
 import { LineParser } from './line-parser.ts';
@@ -109,7 +110,7 @@ test('good lines survive among bad ones', () => {
 });
 
 describe('hostile bodies cost no more than their size', () => {
-  const bytes = 256 * 1024;
+  let bytes = 0;
   const lines = (line: (i: number) => string): string => {
     const list: string[] = [];
     for (let i = 0, size = 0; size < bytes; i++) {
@@ -119,15 +120,16 @@ describe('hostile bodies cost no more than their size', () => {
     }
     return list.join('');
   };
-  const wide = `m ${Array.from({ length: 10_000 }, (_, i) => `f${i}=1`).join(',')}\n`;
+  const wide = (): string =>
+    `m ${Array.from({ length: bytes >> 5 }, (_, i) => `f${i}=1`).join(',')}\n`;
   const table: [string, () => string][] = [
     ['an open quote', () => `m f="${'x\n'.repeat(bytes / 2)}`],
     ['open quotes after mistakes', () => lines(() => 'm x f="y')],
     ['quotes and equals signs', () => 'm ' + '="'.repeat(bytes / 2)],
     ['backslashes', () => `m${'\\'.repeat(bytes)}\n`],
     ['escaped newlines', () => 'm' + '\\\n'.repeat(bytes / 2)],
-    ['bad lines of a measurement with many fields', () => wide + lines(() => 'm f0=1,f9=x')],
-    ['good ones', () => wide + lines(() => 'm f9=1')],
+    ['bad lines of a measurement with many fields', () => wide() + lines(() => 'm f0=1,f9=x')],
+    ['good ones', () => wide() + lines(() => 'm f9=1')],
     ['a field a line', () => lines((i) => `m f${i}=1`)],
     ['a bad field a line', () => lines((i) => `m f${i}=x`)],
     ['a measurement a line', () => lines((i) => `m${i} f=1`)],
@@ -143,22 +145,30 @@ describe('hostile bodies cost no more than their size', () => {
     ['a comment', () => '#'.repeat(bytes)],
   ];
 
-  test.each(table)('%s', (_, make) => {
-    const body = Buffer.from(make());
-    const run = (size: number) => {
-      const parser = new LineParser(new SharedSeriesCache());
-      parser.begin({ now: 0 });
-      const started = performance.now();
-      for (let at = 0; at < body.length; at += size) {
-        parser.push(body.subarray(at, at + size));
-        while (parser.next() !== undefined);
-      }
-      parser.finish();
+  const counter = new WorkCounter();
+  afterAll(() => counter.close());
+
+  function parse(body: Buffer, size: number): void {
+    const parser = new LineParser(new SharedSeriesCache());
+    parser.begin({ now: 0 });
+    for (let at = 0; at < body.length; at += size) {
+      parser.push(body.subarray(at, at + size));
       while (parser.next() !== undefined);
-      return performance.now() - started;
+    }
+    parser.finish();
+    while (parser.next() !== undefined);
+  }
+
+  test.each(table)('%s', (_, make) => {
+    const work = (length: number, size: number): number => {
+      bytes = length;
+      const body = Buffer.from(make());
+      return counter.count(() => parse(body, size));
     };
-    // Some 1 to 50 ms on a quiet machine; what is quadratic takes a minute.
-    expect(run(16_384)).toBeLessThan(3000);
-    expect(run(body.length)).toBeLessThan(3000);
+    // In pieces, and whole.
+    for (const size of [4096, 1_000_000]) {
+      // Four times the bytes, four times the work; sixteen times where it is quadratic.
+      expect(work(65_536, size) / work(16_384, size)).toBeLessThan(6);
+    }
   });
 });

@@ -29,7 +29,7 @@ for (const { name, needs } of programs) {
     console.warn(`skipped: ${name} (QUEUE_CLIENTS names no directory with ${needs})`);
 }
 
-describe.skipIf(!isBuilt).each(['memory', 'kv'])('on %s', { timeout: 120_000 }, (model) => {
+describe.skipIf(!isBuilt).each(['memory', 'kv'])('on %s', (model) => {
   let server: Polyrow;
   beforeAll(async () => {
     server = await Polyrow.start({ flags: ['--redis.default-model', model] });
