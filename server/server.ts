@@ -1,12 +1,10 @@
 // One server: a control plane in this thread, the data planes in threads of their own, and the order in
 // which they start and stop.
 
-import { statfsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { hashPassword } from '../access/gateway/secrets.ts';
 import { AdminServer } from '../control/admin/admin-server.ts';
 import type { AuditLog } from '../control/admin/audit/audit-log.ts';
-import type { ConfigView } from '../control/admin/config-view.ts';
 import { Health } from '../control/admin/health.ts';
 import { MetricsPage } from '../control/admin/metrics-page.ts';
 import type { BackupJobs } from '../control/backup/backup-jobs.ts';
@@ -16,7 +14,6 @@ import { PartitionCatalog, type PartitionHolder } from '../control/metadata/part
 import { TableCatalog } from '../control/metadata/table-catalog.ts';
 import { Tables } from '../control/metadata/tables.ts';
 import type { Endpoint } from '../control/monitor/endpoint.ts';
-import type { MetricSample } from '../control/monitor/metric-sample.ts';
 import { WorkflowEngine } from '../control/workflows/workflow-engine.ts';
 import { workflowRoutes } from '../control/workflows/workflow-routes.ts';
 import { TenantCatalog } from '../control/tenants/tenant-catalog.ts';
@@ -40,15 +37,13 @@ import { rolesOf } from './settings/cluster-addresses.ts';
 import { exposures, isLoopback } from './settings/exposure.ts';
 import { LiveConfig } from './settings/live-config.ts';
 import { ConfigError, type ResolvedConfig } from './settings/resolve.ts';
-import { type ConfigKey, configKeys, settingOf } from './settings/schema.ts';
 import { DataDirectory } from './lifecycle/data-directory.ts';
 import { ExitError, listenError } from './lifecycle/exit-error.ts';
 import type { ProcessSet } from './lifecycle/process-set.ts';
 import { type Metadata, openMetadata } from './lifecycle/metadata.ts';
 import { adminCertificateFile, ServerTls } from './lifecycle/tls.ts';
 import type { Logger } from './logging.ts';
-import type { ConfigChange } from './planes/messages.ts';
-import { hashSamples } from './planes/hash-samples.ts';
+import type { PlaneData } from './planes/messages.ts';
 import {
   planeAccess,
   seriesTableHolder,
@@ -58,7 +53,9 @@ import {
   partitionHolder,
 } from './planes/plane-calls.ts';
 import type { PlaneHost, Planes } from './planes/plane-host.ts';
+import { SettingRelay } from './planes/setting-relay.ts';
 import { userHandlers } from './planes/user-handlers.ts';
+import { serverSamples } from './server-samples.ts';
 
 const healthTimeoutMs = 1000;
 const metricsTimeoutMs = 2000;
@@ -94,6 +91,7 @@ export class Server {
   readonly #health = new Health();
   readonly #metrics = new MetricsPage();
   readonly #planes: Planes;
+  readonly #relay: SettingRelay;
   readonly #closers: Closer[] = [];
   #data: DataDirectory | undefined;
   #tls: ServerTls | undefined;
@@ -109,14 +107,13 @@ export class Server {
   #adminPort: number | undefined;
   readonly #waiting = new AbortController();
   #failed = false;
-  /** The plane whose client is changing a setting just now. */
-  #changing: PlaneHost | undefined;
 
   constructor(options: ServerOptions) {
     this.#options = options;
     this.#log = options.logger;
     this.#config = new LiveConfig(options.resolved.config);
     this.#planes = options.planes;
+    this.#relay = new SettingRelay(this.#config, options.planes, options.logger);
   }
 
   get dataDirectory(): string {
@@ -224,31 +221,9 @@ export class Server {
       sockets: this.#options.processSet?.sockets,
       holdsBack: takesOver || !serves,
     };
-    this.#followConfig();
-    // Side by side; the first that cannot start ends the start.
-    const endpoints = await Promise.all(
-      (['redis', 'influx'] as const).map((name) => {
-        const plane: PlaneHost = this.#planes[name];
-        const cluster = this.#node?.planeCluster(name);
-        return plane.start(cluster === undefined ? planeData : { ...planeData, cluster }, {
-          configChanged: (change) => this.#changedByPlane(plane, change),
-          log: (level, message, fields) => this.#log[level](fields ?? {}, message),
-          died: (reason) => this.#options.onFailure(`the ${plane.name} plane ended: ${reason}`),
-          control: {
-            ...userHandlers(plane.name, tenants, audit),
-            commitPartitions: ({ table, targets }) => partitions.commit(table, targets),
-            chunk: (of) => {
-              if (this.#clusterPlanes === undefined) throw new Error('there are no other nodes');
-              return this.#clusterPlanes.chunk(of);
-            },
-          },
-        });
-      }),
-    );
-    // Settings that changed while the planes started.
-    for (const key of configKeys) {
-      if (this.#config.get(key) !== planeData.config[key]) this.#tellPlanes(key);
-    }
+    this.#relay.start();
+    const endpoints = await this.#startPlanes(planeData, { tenants, partitions, audit });
+    this.#relay.catchUp(planeData.config);
     const kept = await catalog.attach(tableHolders(this.#planes, this.#widePlanes));
     for (const { id, has, wants } of kept) {
       this.#log.warn(`database ${id} holds rows and stays on the ${has} engine, not ${wants}`);
@@ -269,6 +244,33 @@ export class Server {
     // After clients are served, because they wait for the start.
     admin.load().catch((error: Error) => this.#log.error({ err: error }, 'no admin API'));
     return [...endpoints.flat(), { name: 'admin', url: sharedUrl ?? adminUrl }];
+  }
+
+  /** Side by side; the first that cannot start ends the start. */
+  async #startPlanes(
+    planeData: PlaneData,
+    parts: { tenants: TenantCatalog; partitions: PartitionCatalog; audit: AuditLog },
+  ): Promise<Endpoint[][]> {
+    const { tenants, partitions, audit } = parts;
+    return await Promise.all(
+      (['redis', 'influx'] as const).map((name) => {
+        const plane: PlaneHost = this.#planes[name];
+        const cluster = this.#node?.planeCluster(name);
+        return plane.start(cluster === undefined ? planeData : { ...planeData, cluster }, {
+          configChanged: (change) => this.#relay.changedBy(plane, change),
+          log: (level, message, fields) => this.#log[level](fields ?? {}, message),
+          died: (reason) => this.#options.onFailure(`the ${plane.name} plane ended: ${reason}`),
+          control: {
+            ...userHandlers(plane.name, tenants, audit),
+            commitPartitions: ({ table, targets }) => partitions.commit(table, targets),
+            chunk: (of) => {
+              if (this.#clusterPlanes === undefined) throw new Error('there are no other nodes');
+              return this.#clusterPlanes.chunk(of);
+            },
+          },
+        });
+      }),
+    );
   }
 
   /**
@@ -426,7 +428,7 @@ export class Server {
       ...this.#adminOptions(audit),
       metrics: this.#metrics,
       tables,
-      config: this.#configView(),
+      config: configView(this.#config, this.#options.resolved.sources),
       tenants,
       planes: this.#widePlanes?.access() ?? planeAccess(this.#planes),
       usage: usage.history,
@@ -471,7 +473,15 @@ export class Server {
   }
 
   #watchParts(): void {
-    this.#metrics.addSource(async () => this.#ownSamples());
+    this.#metrics.addSource(async () =>
+      serverSamples({
+        version: this.#options.version,
+        directory: this.dataDirectory,
+        wasUnclean: this.#data?.wasUnclean === true,
+        planes: Object.values(this.#planes),
+        tls: this.#tls,
+      }),
+    );
     for (const plane of Object.values(this.#planes)) {
       this.#health.addCheck(async () => {
         if (!plane.isUp) return [`the ${plane.name} plane is gone`];
@@ -483,75 +493,6 @@ export class Server {
         if (!plane.isUp) return [];
         return await plane.call('metrics', undefined, metricsTimeoutMs).catch(() => []);
       });
-    }
-  }
-
-  #ownSamples(): MetricSample[] {
-    const disk = statfsSync(this.dataDirectory);
-    return [
-      {
-        name: 'polyrow_build_info',
-        help: 'Always 1; the version is in the label.',
-        type: 'gauge',
-        value: 1,
-        labels: { version: this.#options.version },
-      },
-      {
-        name: 'polyrow_server_unclean_start',
-        help: '1 if the server before this one on the data directory did not stop cleanly.',
-        type: 'gauge',
-        value: this.#data?.wasUnclean ? 1 : 0,
-      },
-      ...Object.values(this.#planes).map(
-        (plane): MetricSample => ({
-          name: 'polyrow_plane_up',
-          help: 'Whether the data plane runs.',
-          type: 'gauge',
-          value: plane.isUp ? 1 : 0,
-          labels: { plane: plane.name },
-        }),
-      ),
-      {
-        name: 'polyrow_data_disk_free_bytes',
-        help: 'Bytes free on the disk of the data directory.',
-        type: 'gauge',
-        value: disk.bavail * disk.bsize,
-      },
-      ...hashSamples('control'),
-      ...(this.#tls?.samples() ?? []),
-    ];
-  }
-
-  #configView(): ConfigView {
-    return configView(this.#config, this.#options.resolved.sources);
-  }
-
-  #followConfig(): void {
-    this.#config.onChange((key, value) => {
-      this.#log.info({ key, value: settingOf(key).secret ? '[hidden]' : value }, 'setting changed');
-      if (key === 'log.level') this.#log.level = String(value);
-      this.#tellPlanes(key);
-    });
-  }
-
-  #tellPlanes(key: ConfigKey): void {
-    for (const plane of Object.values(this.#planes)) {
-      // The plane that changed it already knows.
-      if (plane === this.#changing || !plane.isUp) continue;
-      plane
-        .call('setConfig', { key, value: this.#config.get(key) }, callTimeoutMs)
-        .catch((error: Error) =>
-          this.#log.error(`the ${plane.name} plane did not take ${key}: ${error.message}`),
-        );
-    }
-  }
-
-  #changedByPlane(plane: PlaneHost, change: ConfigChange): void {
-    this.#changing = plane;
-    try {
-      this.#config.set(change.key, change.value);
-    } finally {
-      this.#changing = undefined;
     }
   }
 }

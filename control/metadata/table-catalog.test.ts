@@ -4,12 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { defaultTableProperties } from '../../contracts/table-properties.ts';
 import { EmbeddedDocumentStore } from './embedded-document-store.ts';
-import {
-  type CatalogOptions,
-  TableCatalog,
-  type TableHolders,
-  type TableOwners,
-} from './table-catalog.ts';
+import { type CatalogOptions, TableCatalog, type TableHolders } from './table-catalog.ts';
+import type { TableOwners } from './table-lookup.ts';
 import type { TableDefinition, TableModel } from './table-definition.ts';
 import { until } from '../../test/support/until.ts';
 

@@ -9,14 +9,14 @@
 // model, as only it knows for certain that a table is empty: if it objects, the change is undone.
 
 import { defaultTenant } from '../../contracts/tenancy/definitions.ts';
-import { type DocumentStore, type Json, RevisionConflict } from './document-store.ts';
+import { type DocumentStore, RevisionConflict } from './document-store.ts';
 import {
   evenRanges,
   type Partition,
   partitionMapError,
   undivided,
 } from '../../contracts/partition-map.ts';
-import { modelProperties, type TableProperties } from '../../contracts/table-properties.ts';
+import type { TableProperties } from '../../contracts/table-properties.ts';
 import { ForeignChanges } from './foreign-changes.ts';
 import { PartitionNumbers } from './partition-numbers.ts';
 import {
@@ -27,33 +27,18 @@ import {
   type TableModel,
   type TablePlacement,
 } from './table-definition.ts';
+import { type StoredTable, tableCollections, TableDocuments } from './table-documents.ts';
+import { TableLookup, type TableOwners } from './table-lookup.ts';
 import {
   changedProperties,
   withoutUnavailable,
   checkDefinition,
-  documentId,
   newDefinition,
   refuseUnknown,
-  splitReference,
   TableError,
-  tenantDefault,
 } from './table-rules.ts';
 
 export { TableError } from './table-rules.ts';
-
-const collection = 'tables';
-const defaultsCollection = 'tableDefaults';
-const modelDocument = 'model';
-
-interface StoredTable {
-  definition: TableDefinition;
-  /** Missing for tenant default. */
-  tenant?: string;
-  /** Made by a person; otherwise it follows the default model for as long as it is empty. */
-  explicit: boolean;
-  /** A model asked for while no server ran, to be taken on at the next start if the table is empty. */
-  wanted?: TableModel;
-}
 
 /** The data planes, as the catalog sees them. */
 export interface TableHolders {
@@ -64,19 +49,6 @@ export interface TableHolders {
   undefinedTables(): Promise<number[]>;
   /** For all tables without a definition. Rejects if one of them holds rows. */
   setDefaultModel(model: TableModel): Promise<void>;
-}
-
-/** Which tables are whose. */
-interface TableOwner {
-  name: string;
-  firstTable: number;
-  databases: number;
-}
-
-export interface TableOwners {
-  /** undefined when there is no such tenant. */
-  owner(tenant: string): TableOwner | undefined;
-  ownerOf(table: number): TableOwner | undefined;
 }
 
 export interface CatalogOptions {
@@ -95,9 +67,8 @@ export class TableCatalog {
   readonly #store: DocumentStore;
   readonly #options: CatalogOptions;
   readonly #numbers: PartitionNumbers;
-  readonly #tables = new Map<number, StoredTable>();
-  readonly #revisions = new Map<number, number>();
-  #defaults: { model: TableModel; revision: number };
+  readonly #documents: TableDocuments;
+  readonly #lookup: TableLookup;
   #holders: TableHolders | undefined;
   #lastChange: Promise<unknown> = Promise.resolve();
 
@@ -105,20 +76,22 @@ export class TableCatalog {
     this.#store = store;
     this.#options = options;
     this.#numbers = new PartitionNumbers(store);
-    this.#defaults = { model: options.defaultModel, revision: 0 };
+    this.#documents = new TableDocuments(store, options.defaultModel);
+    this.#lookup = new TableLookup(this.#documents, options);
   }
 
   /** Loads the catalog. Every database of tenant default has a definition from here on. */
   static async open(store: DocumentStore, options: CatalogOptions): Promise<TableCatalog> {
     const catalog = new TableCatalog(store, options);
-    if (!(await catalog.#load())) await catalog.#saveDefaultModel(options.defaultModel);
+    if (!(await catalog.#documents.load()))
+      await catalog.#documents.saveDefaultModel(options.defaultModel);
     const missing: StoredTable[] = [];
     for (let id = 0; id < options.databases; id++) {
-      if (catalog.#tables.has(id)) continue;
+      if (catalog.#documents.tables.has(id)) continue;
       const definition = newDefinition(id, id, options.defaultModel);
       missing.push({ definition: await catalog.#divided(definition), explicit: false });
     }
-    await catalog.#save(missing);
+    await catalog.#documents.save(missing);
     return catalog;
   }
 
@@ -140,18 +113,23 @@ export class TableCatalog {
 
   /** Engine of the tables without a definition. */
   get defaultModel(): TableModel {
-    return this.#defaults.model;
+    return this.#documents.defaultModel;
   }
 
   /** By ascending number, those beyond the databases a client can name as well. */
   definitions(): TableDefinition[] {
-    return [...this.#tables.values()].map((table) => table.definition).sort((a, b) => a.id - b.id);
+    return [...this.#documents.tables.values()]
+      .map((table) => table.definition)
+      .sort((a, b) => a.id - b.id);
   }
 
   /** Every table of a tenant, by database; the default where it has no definition of its own. */
   tablesOf(tenant: string): TableDefinition[] {
-    const owner = this.#owner(tenant);
-    return Array.from({ length: owner.databases }, (_, n) => this.#table(owner, n).definition);
+    const owner = this.#lookup.owner(tenant);
+    return Array.from(
+      { length: owner.databases },
+      (_, n) => this.#lookup.table(owner, n).definition,
+    );
   }
 
   /**
@@ -159,77 +137,21 @@ export class TableCatalog {
    * that tenant.
    */
   find(reference: string, within?: string): TableDefinition {
-    return this.#find(reference, within).table.definition;
+    return this.#lookup.find(reference, within).table.definition;
   }
 
   /** The tenant a table belongs to, and which of its databases it is. */
   placeOf(id: number): { tenant: string; database: number } {
-    const owner = this.#ownerOf(id);
-    return { tenant: owner.name, database: id - owner.firstTable };
-  }
-
-  #find(reference: string, within?: string): { owner: TableOwner; table: StoredTable } {
-    const [first, rest] = splitReference(reference);
-    if (within !== undefined && rest !== undefined && first !== within) {
-      throw new TableError('missing', `no table ${reference} in tenant ${within}`);
-    }
-    const owner = this.#owner(rest === undefined ? (within ?? defaultTenant) : first);
-    const name = rest ?? first;
-    const database = /^\d+$/.test(name) ? Number(name) : this.#databaseCalled(owner, name);
-    const isHere =
-      database !== undefined &&
-      (database < owner.databases || this.#tables.has(owner.firstTable + database));
-    if (isHere && this.#ownerOf(owner.firstTable + database).name === owner.name) {
-      return { owner, table: this.#table(owner, database) };
-    }
-    const range = `there are databases 0 to ${owner.databases - 1}`;
-    const setting = owner.name === defaultTenant ? ' (redis.databases)' : '';
-    throw new TableError('missing', `no table ${reference}: ${range}${setting}`);
-  }
-
-  #owner(tenant: string): TableOwner {
-    const { databases, owners } = this.#options;
-    if (tenant === defaultTenant) return { ...tenantDefault, databases };
-    const owner = owners?.owner(tenant);
-    if (owner === undefined) throw new TableError('missing', `no tenant ${tenant}`);
-    return owner;
-  }
-
-  #ownerOf(table: number): TableOwner {
-    return this.#options.owners?.ownerOf(table) ?? this.#owner(defaultTenant);
-  }
-
-  #databaseCalled(owner: TableOwner, name: string): number | undefined {
-    for (const { definition, tenant = defaultTenant } of this.#tables.values()) {
-      if (tenant === owner.name && definition.name === name) {
-        return definition.id - owner.firstTable;
-      }
-    }
-    const [, number] = /^db(\d+)$/.exec(name) ?? [];
-    const database = number === undefined ? undefined : Number(number);
-    const isNamedSo = database !== undefined && !this.#tables.has(owner.firstTable + database);
-    return isNamedSo ? database : undefined;
-  }
-
-  /** The stored definition, or the default. */
-  #table(owner: TableOwner, database: number): StoredTable {
-    const id = owner.firstTable + database;
-    return (
-      this.#tables.get(id) ?? {
-        definition: newDefinition(id, database, this.#defaults.model),
-        explicit: false,
-        ...(owner.name === defaultTenant ? {} : { tenant: owner.name }),
-      }
-    );
+    return this.#lookup.placeOf(id);
   }
 
   /** Model asked for while no server ran, if it is yet to be taken on. */
   wantedModel(id: number): TableModel | undefined {
-    return this.#tables.get(id)?.wanted;
+    return this.#documents.tables.get(id)?.wanted;
   }
 
   isExplicit(id: number): boolean {
-    return this.#tables.get(id)?.explicit ?? false;
+    return this.#documents.tables.get(id)?.explicit ?? false;
   }
 
   async rowCount(id: number): Promise<number | undefined> {
@@ -246,7 +168,7 @@ export class TableCatalog {
     this.#holders = holders;
     await this.#inTurn(() => this.#followDefaultModel(holders));
     const kept: { id: number; has: TableModel; wants: TableModel }[] = [];
-    for (const table of this.#tables.values()) {
+    for (const table of this.#documents.tables.values()) {
       const { definition, explicit, wanted } = table;
       const { id, model } = definition;
       const wants = wanted ?? (explicit ? model : this.#options.defaultModel);
@@ -266,17 +188,17 @@ export class TableCatalog {
    * closes it.
    */
   follow(report: (message: string) => void): ForeignChanges {
-    let told = { model: this.#defaults.model, tables: '' };
+    let told = { model: this.#documents.defaultModel, tables: '' };
     return new ForeignChanges({
       store: this.#store,
-      collections: [collection, defaultsCollection],
+      collections: tableCollections,
       report: (message) => report(`tables that another node has changed: ${message}`),
       adopt: () =>
         this.#inTurn(async () => {
-          await this.#load();
-          const { model } = this.#defaults;
+          await this.#documents.load();
+          const model = this.#documents.defaultModel;
           if (model !== told.model) await this.#holders?.setDefaultModel(model);
-          const tables = JSON.stringify([...this.#revisions]);
+          const tables = JSON.stringify([...this.#documents.revisions]);
           if (tables !== told.tables) await this.#holders?.setTables(this.definitions());
           told = { model, tables };
         }),
@@ -286,10 +208,10 @@ export class TableCatalog {
   /** Gives a database properties of its own. Refused when it has them already: then `alter` it. */
   create(reference: string, change: TableChange, within?: string): Promise<TableDefinition> {
     return this.#inTurn(async () => {
-      const { table } = this.#find(reference, within);
+      const { table } = this.#lookup.find(reference, within);
       const { id } = table.definition;
       if (this.isExplicit(id)) {
-        const name = this.#nameOf(id);
+        const name = this.#lookup.nameOf(id);
         throw new TableError('conflict', `table ${name} already exists: alter it instead`);
       }
       const { partitions = 1 } = this.#options;
@@ -300,13 +222,15 @@ export class TableCatalog {
   }
 
   alter(reference: string, change: TableChange, within?: string): Promise<TableDefinition> {
-    return this.#inTurn(() => this.#change(this.#find(reference, within).table, change, true));
+    return this.#inTurn(() =>
+      this.#change(this.#lookup.find(reference, within).table, change, true),
+    );
   }
 
   /** Properties it had elsewhere, as far as they can be had here. */
   adopt(reference: string, change: TableChange, within?: string): Promise<TableDefinition> {
     return this.#inTurn(() => {
-      const { table } = this.#find(reference, within);
+      const { table } = this.#lookup.find(reference, within);
       return this.#change(table, withoutUnavailable(change), true, true);
     });
   }
@@ -314,7 +238,7 @@ export class TableCatalog {
   /** Back to the defaults. Rows stay; refused if they would need another engine. */
   reset(reference: string, within?: string): Promise<TableDefinition> {
     return this.#inTurn(async () => {
-      const { owner, table } = this.#find(reference, within);
+      const { owner, table } = this.#lookup.find(reference, within);
       const { id } = table.definition;
       const { defaultModel } = this.#options;
       const { id: _, ...defaults } = newDefinition(id, id - owner.firstTable, defaultModel);
@@ -337,7 +261,7 @@ export class TableCatalog {
     within?: string,
   ): Promise<readonly Partition[]> {
     return this.#inTurn(async () => {
-      const { table } = this.#find(reference, within);
+      const { table } = this.#lookup.find(reference, within);
       const { definition } = table;
       const { id, model, placement } = definition;
       const has = partitionMapOf(definition).partitions;
@@ -350,7 +274,7 @@ export class TableCatalog {
       if (rows > 0 || placement?.change !== undefined) {
         throw new TableError(
           'conflict',
-          `table ${this.#nameOf(id)} holds ${rows} rows in other partitions: empty it first (FLUSHDB)`,
+          `table ${this.#lookup.nameOf(id)} holds ${rows} rows in other partitions: empty it first (FLUSHDB)`,
         );
       }
       const error = partitionMapError({ epoch: 1, partitions: wants });
@@ -365,7 +289,7 @@ export class TableCatalog {
       const epoch = wasChanged ? placement!.epoch + 1 : 1;
       const placed = isUndivided ? undefined : { epoch, partitions };
       const divided = { ...definition, partitions: partitions.length, placement: placed };
-      await this.#save([{ ...table, explicit: true, definition: divided }]);
+      await this.#documents.save([{ ...table, explicit: true, definition: divided }]);
       await this.#holders?.setTables(this.definitions());
       return partitions;
     });
@@ -380,10 +304,11 @@ export class TableCatalog {
     change: (definition: TableDefinition) => TablePlacement | Promise<TablePlacement>,
   ): Promise<TableDefinition> {
     return this.#inTurn(async () => {
-      const owner = this.#ownerOf(id);
-      const before = this.#tables.get(id) ?? this.#table(owner, id - owner.firstTable);
+      const owner = this.#lookup.ownerOf(id);
+      const before =
+        this.#documents.tables.get(id) ?? this.#lookup.table(owner, id - owner.firstTable);
       const definition = placedAs(before.definition, await change(before.definition));
-      await this.#save([{ ...before, definition, explicit: true }]);
+      await this.#documents.save([{ ...before, definition, explicit: true }]);
       return definition;
     });
   }
@@ -396,9 +321,11 @@ export class TableCatalog {
   /** Forgets the definitions of a tenant that is being dropped. Its rows are gone already. */
   forgetTenant(tenant: string): Promise<void> {
     return this.#inTurn(async () => {
-      const tables = [...this.#tables.values()].filter((table) => table.tenant === tenant);
+      const tables = [...this.#documents.tables.values()].filter(
+        (table) => table.tenant === tenant,
+      );
       if (tables.length === 0) return;
-      for (const { definition } of tables) await this.#remove(definition.id);
+      for (const { definition } of tables) await this.#documents.remove(definition.id);
       await this.#holders?.setTables(this.definitions());
     });
   }
@@ -406,35 +333,22 @@ export class TableCatalog {
   /** Tables without a definition that hold rows are given one first, so that they stay where they are. */
   async #followDefaultModel(holders: TableHolders): Promise<void> {
     const model = this.#options.defaultModel;
-    const before = this.#defaults.model;
+    const before = this.#documents.defaultModel;
     if (model === before) return;
     const pinned: StoredTable[] = [];
     for (const id of await holders.undefinedTables()) {
-      const owner = this.#ownerOf(id);
-      pinned.push(this.#table(owner, id - owner.firstTable));
+      const owner = this.#lookup.ownerOf(id);
+      pinned.push(this.#lookup.table(owner, id - owner.firstTable));
     }
-    await this.#save(pinned);
+    await this.#documents.save(pinned);
     await holders.setTables(this.definitions());
-    await this.#saveDefaultModel(model);
+    await this.#documents.saveDefaultModel(model);
     try {
       await holders.setDefaultModel(model);
     } catch (error) {
-      await this.#saveDefaultModel(before);
+      await this.#documents.saveDefaultModel(before);
       throw error;
     }
-  }
-
-  async #saveDefaultModel(model: TableModel): Promise<void> {
-    const document = { collection: defaultsCollection, id: modelDocument };
-    const expected = this.#defaults.revision;
-    const [revision] = await this.#store.write([{ ...document, body: { model }, expected }]);
-    this.#defaults = { model, revision: revision! };
-  }
-
-  /** For people. */
-  #nameOf(id: number): string {
-    const { tenant, database } = this.placeOf(id);
-    return tenant === defaultTenant ? String(database) : `${tenant}/${database}`;
   }
 
   #inTurn<T>(change: () => Promise<T>): Promise<T> {
@@ -444,34 +358,12 @@ export class TableCatalog {
       } catch (error) {
         if (!(error instanceof RevisionConflict)) throw error;
         // Another server has changed them, or a write whose outcome was not told has come through after all.
-        await this.#load();
+        await this.#documents.load();
         return await change();
       }
     });
     this.#lastChange = done.catch(() => {});
     return done;
-  }
-
-  /** Loads the store's state. False where it has no default model yet. */
-  async #load(): Promise<boolean> {
-    const documents = await this.#store.list(collection);
-    const defaults = await this.#store.get(defaultsCollection, modelDocument);
-    this.#tables.clear();
-    this.#revisions.clear();
-    for (const { body, revision } of documents) {
-      const stored = body as unknown as StoredTable;
-      // One that was written before there was a property is as tables come.
-      const definition = { ...modelProperties(stored.definition.model), ...stored.definition };
-      // Earlier releases only counted the load on partitions.
-      if (definition.placement === undefined) Object.assign(definition, { partitions: 1 });
-      const table = { ...stored, definition };
-      this.#tables.set(table.definition.id, table);
-      this.#revisions.set(table.definition.id, revision);
-    }
-    if (defaults === undefined) return false;
-    const { model } = defaults.body as unknown as { model: TableModel };
-    this.#defaults = { model, revision: defaults.revision };
-    return true;
   }
 
   async #change(
@@ -481,8 +373,8 @@ export class TableCatalog {
     makes = false,
   ): Promise<TableDefinition> {
     const { id } = table.definition;
-    const before = this.#tables.get(id) ?? table;
-    const isNew = !this.#tables.has(id);
+    const before = this.#documents.tables.get(id) ?? table;
+    const isNew = !this.#documents.tables.has(id);
     const { name = before.definition.name, model = before.definition.model } = change;
     const definition = {
       ...before.definition,
@@ -503,18 +395,23 @@ export class TableCatalog {
     if (changesModel && this.#holders === undefined) {
       // It is unknown whether the table is empty; the next start decides.
       const kept = { ...definition, model: before.definition.model };
-      await this.#save([{ ...rest, definition: kept, explicit, wanted: definition.model }]);
+      await this.#documents.save([
+        { ...rest, definition: kept, explicit, wanted: definition.model },
+      ]);
       return kept;
     }
     if (changesModel) await this.#refuseIfRows(id, before.definition.model, definition.model);
-    await this.#save([{ ...rest, definition, explicit }]);
+    await this.#documents.save([{ ...rest, definition, explicit }]);
     try {
       await this.#holders?.setTables(this.definitions());
     } catch (error) {
-      if (isNew) await this.#remove(id);
-      else await this.#save([before]);
+      if (isNew) await this.#documents.remove(id);
+      else await this.#documents.save([before]);
       const reason = error instanceof Error ? error.message : String(error);
-      throw new TableError('conflict', `table ${this.#nameOf(id)} cannot change so: ${reason}`);
+      throw new TableError(
+        'conflict',
+        `table ${this.#lookup.nameOf(id)} cannot change so: ${reason}`,
+      );
     }
     return definition;
   }
@@ -536,11 +433,14 @@ export class TableCatalog {
       if (partitions === before.partitions) return before.placement;
       throw new TableError(
         'conflict',
-        `table ${this.#nameOf(id)} cannot be divided so, as ${has}: use polyrow partition split and merge`,
+        `table ${this.#lookup.nameOf(id)} cannot be divided so, as ${has}: use polyrow partition split and merge`,
       );
     }
     if (before.placement?.change !== undefined) {
-      throw new TableError('conflict', `partitions of table ${this.#nameOf(id)} are being changed`);
+      throw new TableError(
+        'conflict',
+        `partitions of table ${this.#lookup.nameOf(id)} are being changed`,
+      );
     }
     const epoch = before.placement?.epoch ?? 0;
     // Groups of a cluster may have closed the table under its own number.
@@ -558,7 +458,7 @@ export class TableCatalog {
     if (has === wants || (makes && ((await this.rowCount(id)) ?? 0) === 0)) return;
     throw new TableError(
       'conflict',
-      `table ${this.#nameOf(id)} is sharded by ${has}: that is fixed when a table is created, and while it holds rows`,
+      `table ${this.#lookup.nameOf(id)} is sharded by ${has}: that is fixed when a table is created, and while it holds rows`,
     );
   }
 
@@ -567,44 +467,19 @@ export class TableCatalog {
     if (rows === 0) return;
     throw new TableError(
       'conflict',
-      `table ${this.#nameOf(id)} holds ${rows} rows in the ${from} engine and cannot become ${to}: empty it first (FLUSHDB) or use another database`,
+      `table ${this.#lookup.nameOf(id)} holds ${rows} rows in the ${from} engine and cannot become ${to}: empty it first (FLUSHDB) or use another database`,
     );
   }
 
   #check(definition: TableDefinition, tenant = defaultTenant): void {
     checkDefinition(definition);
     const { id, name } = definition;
-    const owner = this.#owner(tenant);
-    const namesake = this.#databaseCalled(owner, name);
+    const owner = this.#lookup.owner(tenant);
+    const namesake = this.#lookup.databaseCalled(owner, name);
     if (namesake === undefined || owner.firstTable + namesake === id) return;
-    if (namesake >= owner.databases && !this.#tables.has(owner.firstTable + namesake)) return;
-    const other = this.#nameOf(owner.firstTable + namesake);
+    if (namesake >= owner.databases && !this.#documents.tables.has(owner.firstTable + namesake))
+      return;
+    const other = this.#lookup.nameOf(owner.firstTable + namesake);
     throw new TableError('conflict', `table ${other} is called ${name} already`);
-  }
-
-  async #save(tables: readonly StoredTable[]): Promise<void> {
-    if (tables.length === 0) return;
-    const revisions = await this.#store.write(
-      tables.map((table) => ({
-        collection,
-        id: documentId(table.definition.id),
-        body: table as unknown as Json,
-        expected: this.#revisions.get(table.definition.id) ?? 0,
-      })),
-    );
-    tables.forEach((table, i) => {
-      this.#tables.set(table.definition.id, table);
-      this.#revisions.set(table.definition.id, revisions[i]!);
-    });
-  }
-
-  async #remove(id: number): Promise<void> {
-    const expected = this.#revisions.get(id) ?? 0;
-    if (expected > 0) {
-      const document = { collection, id: documentId(id), body: undefined, expected };
-      await this.#store.write([document]);
-    }
-    this.#tables.delete(id);
-    this.#revisions.delete(id);
   }
 }
