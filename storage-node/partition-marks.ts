@@ -17,7 +17,7 @@ import { WireReader, WireWriter } from '../universal-row/protocol/wire.ts';
 import type { Engine } from '../engines/engine.ts';
 
 /** In no tenant's span, beside that of numbered writes (universal-row/once.ts). */
-export const marksTable = 0x6fff_fffe;
+const marksTable = 0x6fff_fffe;
 
 const none: ReadonlyMap<number, PartitionMark> = new Map();
 const scanBudget = 1000;

@@ -29,18 +29,19 @@ import type { BackgroundWork, TableRows } from './background-work.ts';
 import type { LogPins } from './backup/log-pins.ts';
 import { type CheckpointStats, Checkpoints } from './checkpoints.ts';
 import type { EvictionPolicy } from './eviction/evictor.ts';
-import { type HeldTable, LongRun } from './long-run.ts';
-import { LongRuns } from './long-runs.ts';
+import { LongRun } from './long-run.ts';
+import { PartitionGuard, whileShut } from './partition-guard.ts';
 import { PodLoad } from './pod-load.ts';
-import { type PartitionMarks, shutRefusal } from './partition-marks.ts';
+import type { PartitionMarks } from './partition-marks.ts';
 import { PodMemory } from './pod-memory.ts';
+import { PodRuns } from './pod-runs.ts';
 import { PodTurn } from './pod-turn.ts';
 import { PodMaintenance } from './pod-maintenance.ts';
 import type { Replica } from './replica.ts';
 import type { LogRole, PartitionLog } from './replicator/partition-log.ts';
 import type { ChangeListener } from '../universal-row/row-change.ts';
-import { TableHolds } from './table-holds.ts';
-import { tableFreed, waitForTables } from './table-waits.ts';
+import type { TableHolds } from './table-holds.ts';
+import { tableFreed } from './table-waits.ts';
 import type { TableRulesByNumber } from './table-rules.ts';
 import type { Transaction } from './transaction.ts';
 import { dropTables, swapTables } from './whole-tables.ts';
@@ -76,14 +77,14 @@ export interface PodOptions {
 }
 
 /** See `Pod.parts`. */
-export interface PodParts {
+interface PodParts {
   readonly engine: Engine;
   readonly log: PartitionLog;
   readonly pins: LogPins | undefined;
   readonly background: BackgroundWork | undefined;
 }
 
-export interface PodStats extends CheckpointStats {
+interface PodStats extends CheckpointStats {
   expiredRows: number;
   internalErrors: number;
   readFaults: number;
@@ -136,26 +137,22 @@ export class Pod implements LocalPod {
   readonly load: PodLoad | undefined;
   private readonly checkpoints: Checkpoints;
   private isClosed = false;
-  private readonly admission: PodAdmission | undefined;
-  private readonly holds = new TableHolds();
-  private readonly runs = new LongRuns({
-    holds: this.holds,
-    failed: (run, error) => {
-      run.reply.error(this.#errorText(run.commands[0]!, error));
-      this.engine.resume?.(run.suspended);
-      this.#commitRun(run);
-    },
-    ended: (run) => {
-      const work = run.commands[0]!.work ?? this.turn.unclaimed;
-      if (run.workBefore !== undefined) this.load!.endLong(run.workBefore, work, run.reply.mark());
-      this.stats.longSteps += run.steps;
-      this.stats.readFaults += run.faults;
-    },
-  });
+  private readonly holds: TableHolds;
+  private readonly longs: PodRuns;
+  private readonly guard: PartitionGuard;
 
   constructor(options: PodOptions) {
     const checkpoint = (): void => void this.checkpoint();
-    this.turn = new PodTurn({ ...options, group: options.group, runs: this.runs, checkpoint });
+    this.longs = new PodRuns({
+      ...{ log: options.log, tables: options.tables, admission: options.admission },
+      ...{ stats: this.stats, turn: () => this.turn, load: () => this.load },
+      refusal: (command) => this.refusal(command),
+      errorText: (command, error) => this.#errorText(command, error),
+    });
+    this.holds = this.longs.holds;
+    const { runs } = this.longs;
+    this.turn = new PodTurn({ ...options, group: options.group, runs, checkpoint });
+    this.guard = new PartitionGuard(this.turn, options.tables);
     this.engine = this.turn.engine;
     this.replica = this.turn.replica;
     this.load = this.replica && new PodLoad();
@@ -167,7 +164,6 @@ export class Pod implements LocalPod {
     this.clock = options.clock;
     this.report = options.report;
     this.background = options.background;
-    this.admission = options.admission;
     this.stats.lastCheckpointIndex = this.log.lastIndex;
     this.checkpoints = new Checkpoints({
       engine: this.engine,
@@ -237,22 +233,6 @@ export class Pod implements LocalPod {
     return this.replica?.losses ?? 0;
   }
 
-  /** The answer of `then`, once rows may be touched; or a refusal, where this replica does not lead. */
-  #whileShut(
-    { ready, refusal, notRun }: Replica,
-    first: Command | undefined,
-    reply: Reply,
-    then: (own: Reply) => MaybePromise<Reply | void>,
-  ): MaybePromise<Reply | void> {
-    if (ready === undefined) {
-      reply.error(refusal);
-      if (first !== undefined) first.notRun = notRun;
-      return;
-    }
-    const own = reply.fork(reply.mark());
-    return ready.then(async () => (await then(own)) ?? own);
-  }
-
   /** Begins the work that happens by itself: expiry, reclaiming, checkpoints. */
   start(): void {
     this.maintenance.start();
@@ -291,14 +271,15 @@ export class Pod implements LocalPod {
 
   execute(command: Command, reply: Reply): MaybePromise<Reply | void> {
     if (this.replica?.isShut === true) {
-      return this.#whileShut(this.replica, command, reply, (own) => this.execute(command, own));
+      return whileShut(this.replica, command, reply, (own) => this.execute(command, own));
     }
     if (this.turn.marks?.mayShut(command) === true) {
-      const shut = this.#ifMarked([command], reply, (own) => this.execute(command, own));
+      const tables = this.longs.tablesOf([command]);
+      const shut = this.guard.ifShut(tables, [command], reply, (own) => this.execute(command, own));
       if (shut !== false) return shut;
     }
     if (this.holds.size !== 0) {
-      const waits = this.#waitForTables([command], reply, (own) => this.execute(command, own));
+      const waits = this.longs.wait([command], reply, (own) => this.execute(command, own));
       if (waits !== undefined) return waits;
     }
     const { flows } = this;
@@ -343,50 +324,13 @@ export class Pod implements LocalPod {
     if (long !== undefined && log.writer.pos > logged) {
       // A script has written already: that becomes the beginning of the run.
       reply.rollback(mark);
-      return this.#finish(this.#continueLong([command], 0, long, reply, mark, logged));
+      return this.longs.finish(this.longs.continue([command], 0, long, reply, mark, logged));
     }
     const index = log.end();
     if (index !== 0) turn.committed(index);
     else if (tx.touched.length !== 0) turn.notify();
-    if (long !== undefined) return this.#runLong([command], 0, long, reply, mark);
+    if (long !== undefined) return this.longs.start([command], 0, long, reply, mark);
     this.load?.end(work, reply.mark() - mark);
-  }
-
-  /** What to answer where a partition is not served here; false where all are. */
-  #ifMarked(
-    commands: readonly Command[],
-    reply: Reply,
-    then: (own: Reply) => MaybePromise<Reply | void>,
-  ): MaybePromise<Reply | void> | false {
-    const [first] = commands;
-    try {
-      for (const { table } of this.#tablesOf(commands)) {
-        const mark = this.turn.marks!.shut(table);
-        if (mark === undefined) continue;
-        if (!this.turn.isOpen) this.turn.open();
-        first!.notRun = shutRefusal(mark, commands, this.engine, reply);
-        return;
-      }
-      return false;
-    } catch (error) {
-      if (!(error instanceof ReadFault)) throw error;
-      const own = reply.fork(reply.mark());
-      return error.ready.then(async () => (await then(own)) ?? own);
-    }
-  }
-
-  /** A copy of others is to be read here only when it has all rows, as the marks tell. */
-  #mayReadPartition({ table }: Command): boolean | Promise<void> {
-    const { marks } = this.turn;
-    const isCopy = this.tables.get(table)?.isCopy === true;
-    if (!isCopy && marks?.isAny !== true) return true;
-    try {
-      const mark = marks?.get(table);
-      return mark === undefined ? !isCopy : marks!.shut(table) === undefined;
-    } catch (error) {
-      if (!(error instanceof ReadFault)) throw error;
-      return error.ready;
-    }
   }
 
   /** Whether no long command holds the table. */
@@ -417,7 +361,7 @@ export class Pod implements LocalPod {
       command.notRun = replica?.notRun;
       return;
     }
-    const whole = this.#mayReadPartition(command);
+    const whole = this.guard.mayRead(command);
     if (whole instanceof Promise) return whole.then(() => this.read(command, reply));
     if (!whole) {
       command.notRun = replica.notRun;
@@ -459,23 +403,25 @@ export class Pod implements LocalPod {
     before: (reply: Reply) => boolean,
   ): MaybePromise<Reply | void> {
     if (this.replica?.isShut === true) {
-      return this.#whileShut(this.replica, commands[0], reply, (own) =>
+      return whileShut(this.replica, commands[0], reply, (own) =>
         this.executeAll(commands, own, before),
       );
     }
     if (this.turn.marks?.isAny === true) {
-      const shut = this.#ifMarked(commands, reply, (own) => this.executeAll(commands, own, before));
+      const shut = this.guard.ifShut(this.longs.tablesOf(commands), commands, reply, (own) =>
+        this.executeAll(commands, own, before),
+      );
       if (shut !== false) return shut;
     }
     if (this.holds.size !== 0) {
-      const waits = this.#waitForTables(commands, reply, (own) =>
+      const waits = this.longs.wait(commands, reply, (own) =>
         this.executeAll(commands, own, before),
       );
       if (waits !== undefined) return waits;
     }
     if (this.flows !== undefined) return this.flows.executeAll(commands, reply, before);
     const wait = this.#attemptAll(commands, reply, before, undefined);
-    if (wait instanceof LongRun) return this.#finish(wait);
+    if (wait instanceof LongRun) return this.longs.finish(wait);
     if (wait === undefined) return;
     const again = (): MaybePromise<Reply | void> => this.executeAll(commands, reply, before);
     return this.#whenRead(wait, commands[0], reply, again);
@@ -501,119 +447,20 @@ export class Pod implements LocalPod {
     );
   }
 
-  // ---- long commands
-
-  /** Promise to wait for before the commands may run, if a long command holds a table of theirs. */
-  #waitForTables(
-    commands: readonly Command[],
-    reply: Reply,
-    then: (own: Reply) => MaybePromise<Reply | void>,
-  ): Promise<Reply | void> | undefined {
-    return waitForTables(this.holds, this.#tablesOf(commands), reply, then);
-  }
-
-  /** All tables of this pod that the commands may touch. */
-  #tablesOf(commands: readonly Command[]): HeldTable[] {
-    const found = new Map<number, boolean>();
-    for (const { table, span, action, usesSpan } of commands) {
-      const writing = isWrite(action);
-      const first = usesSpan === true ? span.first : table;
-      const end = usesSpan === true ? span.first + span.count : table + 1;
-      for (let one = first; one < end; one++) {
-        if (one !== table && this.tables.get(one) === undefined) continue;
-        found.set(one, writing || found.get(one) === true);
-      }
-    }
-    return Array.from(found, ([table, writing]) => ({ table, isWrite: writing }));
-  }
-
   /** Rows of a table that a long command reads stay, expired or not; so do those that are read while expired rows stay. */
   #freeze(table: number, writing: boolean): void {
     const keeps = this.turn.keepsExpired && !writing;
     this.tx.frozen = this.writeFailure !== undefined || keeps || this.holds.isRead(table);
   }
 
-  /** Runs `commands` from index `from` on; replies since `mark` are moved along. */
-  #newRun(
-    commands: readonly Command[],
-    from: number,
-    form: StepTransform | undefined,
-    reply: Reply,
-    mark: number,
-  ): LongRun {
-    const { engine, admission, holds } = this;
-    const held = this.#tablesOf(commands);
-    const run: LongRun = new LongRun({
-      engine,
-      admission,
-      commands,
-      from,
-      form,
-      reply: reply.fork(mark),
-      held,
-      transaction: (writer) => this.turn.newTransaction(writer, commands[0]!.client ?? 0),
-      attempt: (command, tx, own) => {
-        const refusal = isWrite(command.action) ? this.refusal(command) : undefined;
-        if (refusal !== undefined) {
-          own.error(refusal);
-          return;
-        }
-        run.begin(command);
-        return command.transform(tx, command.args, own);
-      },
-      ready: () => this.turn.ahead?.moving,
-      complete: (done) => this.#commitRun(done),
-      errorText: (command, error) => this.#errorText(command, error),
-    });
-    run.workBefore = this.load?.beginLong();
-    for (const { table, isWrite: writing } of held) holds.take(table, writing);
-    return run;
-  }
-
-  #runLong(
-    commands: readonly Command[],
-    from: number,
-    form: StepTransform,
-    reply: Reply,
-    mark: number,
-  ): Promise<Reply> {
-    reply.rollback(mark);
-    return this.#finish(this.#newRun(commands, from, form, reply, mark));
-  }
-
-  #finish(run: LongRun): Promise<Reply> {
-    this.stats.longCommands++;
-    return this.runs.run(run);
-  }
-
-  /** Commits the run's writes as one entry. */
-  #commitRun({ tx, writer, commands, logBytes: bytes }: LongRun): void {
-    const { engine, log, turn } = this;
-    this.tx.hits += tx.hits;
-    this.tx.misses += tx.misses;
-    this.tx.expiredRows += tx.expiredRows;
-    if (bytes === 0) {
-      engine.rollback();
-      return;
-    }
-    if (!turn.isOpen) turn.open();
-    log.begin();
-    log.adopt(writer);
-    (commands[0]!.work ?? turn.unclaimed).logBytes += bytes;
-    const index = log.end();
-    for (const touched of tx.touched) this.tx.touched.push(touched);
-    this.tx.refresh();
-    turn.committed(index);
-  }
-
   /** Resolves at a moment when no long command is halfway through its writes. */
   whole(): Promise<void> {
-    return this.runs.whole();
+    return this.longs.runs.whole();
   }
 
   /** Long commands under way. */
   get longRuns(): number {
-    return this.runs.size;
+    return this.longs.runs.size;
   }
 
   /** Commands that wait for tables that long ones hold. */
@@ -623,11 +470,11 @@ export class Pod implements LocalPod {
 
   /** Resolves when the long commands that are under way now have answered. */
   longRunsEnded(): Promise<void> {
-    return this.runs.ended();
+    return this.longs.runs.ended();
   }
 
   get isWhole(): boolean {
-    return this.runs.isWhole;
+    return this.longs.runs.isWhole;
   }
 
   /** `BarePath.attempt`; without flows no outcomes are needed. */
@@ -663,7 +510,7 @@ export class Pod implements LocalPod {
       if (outcomes === undefined && ((i & 7) === 7 || written - looked > bytesBetweenLooks)) {
         looked = written;
         if (this.clock.monotonic() > deadline) {
-          return this.#continueLong(commands, i, undefined, reply, start, entryAt);
+          return this.longs.continue(commands, i, undefined, reply, start, entryAt);
         }
       }
       const logged = log.writer.pos;
@@ -686,7 +533,7 @@ export class Pod implements LocalPod {
           if (long !== undefined) {
             reply.rollback(mark);
             if (outcomes === undefined) {
-              return this.#continueLong(commands, i, long, reply, start, entryAt);
+              return this.longs.continue(commands, i, long, reply, start, entryAt);
             }
             // Outcomes cover whole commands.
             runWhole(long(tx, command.args, reply));
@@ -717,27 +564,6 @@ export class Pod implements LocalPod {
     else if (turn.listener !== undefined) turn.notify();
     this.load?.end(work, reply.mark() - start, commands.length);
     return undefined;
-  }
-
-  /**
-   * A transaction reaches a long command, or has used its time: its work so far becomes the
-   * beginning of a run.
-   */
-  #continueLong(
-    commands: readonly Command[],
-    from: number,
-    form: StepTransform | undefined,
-    reply: Reply,
-    start: number,
-    entryAt: number,
-  ): LongRun {
-    const { log, tx, engine } = this;
-    const run = this.#newRun(commands, from, form, reply, start);
-    run.writer.append(log.writer, entryAt);
-    run.tx.touched.push(...tx.touched.splice(0));
-    run.suspended = engine.suspend?.();
-    log.abandon();
-    return run;
   }
 
   /**
@@ -948,7 +774,7 @@ export class Pod implements LocalPod {
   /** Lets the last writes reach the disk, and closes. */
   async close(): Promise<void> {
     this.maintenance.stop();
-    this.runs.abandon();
+    this.longs.runs.abandon();
     await this.longRunsEnded();
     await this.checkpoints.running;
     this.turn.end();

@@ -28,7 +28,7 @@ export interface SlotRange {
   readonly replicas: readonly ClusterMember[];
 }
 
-export interface ClusterMapOptions {
+interface ClusterMapOptions {
   /** Name of the cluster. */
   readonly name: string;
   /** This one. */

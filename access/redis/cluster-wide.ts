@@ -178,13 +178,13 @@ export function answerHere<K extends WideName>(
   return answers[question.what as K](place, question, self);
 }
 
-export interface AnswerOfNode<T> {
+interface AnswerOfNode<T> {
   readonly node: number;
   readonly answer: T;
 }
 
 /** Answers of all nodes, this one included, by node number. */
-export interface AllAnswers<T> {
+interface AllAnswers<T> {
   readonly answers: readonly T[];
   readonly ofNodes: readonly AnswerOfNode<T>[];
   /** Nodes in reach that have not answered in time. */
@@ -255,6 +255,6 @@ export function doWide<K extends WideName>(
  * The writer for the reply: within EXEC the transaction's, else a segment of its own after the
  * output for other clients.
  */
-export function outOf(client: Client, reply: RespWriter): RespWriter {
+function outOf(client: Client, reply: RespWriter): RespWriter {
   return client.isExecuting && reply !== client.server.writer ? reply : client.answer();
 }

@@ -11,7 +11,7 @@ import type { CommandEntry } from './commands/registry.ts';
 
 /** Slots of a queue of commands, or of one command: none, or several. */
 export const noSlot = -1;
-export const manySlots = -2;
+const manySlots = -2;
 
 const crossSlot = "CROSSSLOT Keys in request don't hash to the same slot";
 

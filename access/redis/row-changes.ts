@@ -33,7 +33,7 @@ export interface ChangesElsewhere {
   follow(isWanted: boolean, wantsMisses: boolean): Promise<unknown>;
 }
 
-export interface RowChangesOptions<C extends TrackingClient> {
+interface RowChangesOptions<C extends TrackingClient> {
   executors: () => readonly TurnMember[];
   tenants: ReadonlyMap<number, Tenant<C>>;
   /** The table of a partition. */

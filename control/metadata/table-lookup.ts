@@ -5,7 +5,7 @@ import type { StoredTable, TableDocuments } from './table-documents.ts';
 import { newDefinition, splitReference, TableError, tenantDefault } from './table-rules.ts';
 
 /** Range of the tables of a tenant. */
-export interface TableOwner {
+interface TableOwner {
   name: string;
   firstTable: number;
   databases: number;

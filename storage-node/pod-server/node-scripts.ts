@@ -89,7 +89,7 @@ const maxShownWords = 128;
 const maxShownBytes = 1024;
 
 /** A script or function that takes many steps, and the command that called it. */
-export interface LongNodeScript {
+interface LongNodeScript {
   readonly script: RunningScript;
   readonly table: number;
   readonly isFunction: boolean;

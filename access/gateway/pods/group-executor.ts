@@ -26,7 +26,7 @@ import { maybeRun, outcomeUnknown, type RemoteExecutor } from './remote-executor
 import { catchUp } from './session-reads.ts';
 import { WriteNumbers } from './write-numbers.ts';
 
-export interface GroupExecutorOptions {
+interface GroupExecutorOptions {
   readonly group: number;
   /** This one. */
   readonly node: number;

@@ -27,7 +27,7 @@ import { WireError, WireReader, WireWriter } from '../../../universal-row/protoc
 import { RowWork } from '../../../universal-row/row-work.ts';
 import { RequestLane, type LaneUser } from './request-lane.ts';
 
-export interface PodLinkOptions {
+interface PodLinkOptions {
   host: string;
   port: number;
   /** The node that has to answer there; undefined for any of the cluster. */

@@ -14,7 +14,7 @@ const step = hashCursors / positions;
 /** The bit of remembered places. */
 const remembered = 2 ** 52;
 
-export interface ScanPlace {
+interface ScanPlace {
   readonly slot: number;
   /** The cursor for the engine; 0 at the beginning. */
   readonly cursor: number;

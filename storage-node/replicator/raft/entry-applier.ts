@@ -10,7 +10,7 @@ import type { LogPosition } from './log-position.ts';
 import type { Payloads } from './payloads.ts';
 import type { StateMachine } from './state-machine.ts';
 
-export interface EntryApplierParts {
+interface EntryApplierParts {
   engine: RaftEngine;
   handle: number;
   machine: StateMachine;

@@ -8,7 +8,7 @@ import { SnapshotStaging } from './snapshot-staging.ts';
 import type { LogPosition } from './log-position.ts';
 import type { StateMachine } from './state-machine.ts';
 
-export interface GroupSnapshotsParts {
+interface GroupSnapshotsParts {
   group: number;
   disk: Disk;
   directory: string;

@@ -2,7 +2,7 @@
 
 import type { Wal } from '../wal/wal.ts';
 
-export interface LogWriter<Write> {
+interface LogWriter<Write> {
   /** The frame as `Wal.append` wants it, or undefined for a write that only waits for those before it. */
   encode(write: Write): Buffer | undefined;
   placed(write: Write, segment: number, offset: number): void;

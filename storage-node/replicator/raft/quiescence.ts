@@ -9,7 +9,7 @@ import type { RaftEngine } from '../engine/raft-engine.ts';
 /** Types of messages beside the engine's. */
 export const SleepType = { offer: 110, wake: 111 } as const;
 
-export interface QuiescenceParts {
+interface QuiescenceParts {
   handle: number;
   replica: number;
   engine: RaftEngine;

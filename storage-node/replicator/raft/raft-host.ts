@@ -13,7 +13,7 @@ import { RaftPod } from './raft-pod.ts';
 import type { OpenGroupOptions } from './raft-pod.ts';
 import { nodeOfReplica } from './replica-id.ts';
 
-export interface RaftHostOptions {
+interface RaftHostOptions {
   disk: Disk;
   directory: string;
   ids: { cluster: number; node: number };
@@ -33,7 +33,7 @@ export interface RaftHostOptions {
   module?: ConstructorParameters<typeof WasmRaftEngine>[0];
 }
 
-export const defaultTickMs = 50;
+const defaultTickMs = 50;
 const compareMs = 1000;
 /** For how long leases are not used once the clocks have differed. */
 const doubtMs = 10_000;

@@ -24,7 +24,7 @@ import type { RaftGroup } from './raft-group.ts';
 import type { RaftPod } from './raft-pod.ts';
 import type { ExportedState, StateMachine } from './state-machine.ts';
 
-export interface RaftLogOptions {
+interface RaftLogOptions {
   /** Pod of the host that runs the log. */
   pod: RaftPod;
   group: number;

@@ -18,7 +18,7 @@ interface Part {
   payloads: Uint8Array[];
 }
 
-export interface SnapshotSenderParts {
+interface SnapshotSenderParts {
   /** Tells transfers of this life of the replica apart. */
   id: number;
   state: ExportedState;

@@ -11,7 +11,7 @@ import type { GroupLog } from './group-log.ts';
 import { ReadBarriers } from './read-barriers.ts';
 import { AskType, askMessage, ReadRounds, type Question } from './read-rounds.ts';
 
-export interface StrongReadsParts {
+interface StrongReadsParts {
   handle: number;
   replica: number;
   incarnation: number;

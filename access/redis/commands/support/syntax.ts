@@ -8,7 +8,7 @@
 
 import type { RespWriter } from '../../resp-writer.ts';
 
-export type ArgumentType =
+type ArgumentType =
   | 'key'
   | 'string'
   | 'integer'

@@ -1,0 +1,75 @@
+// Whether a partition is served here: commands on one that is not are refused, or wait until it is known.
+
+import type { Command } from '../universal-row/command.ts';
+import { ReadFault } from '../universal-row/errors.ts';
+import type { MaybePromise } from '../universal-row/maybe-promise.ts';
+import type { Reply } from '../universal-row/reply.ts';
+import type { HeldTable } from './long-run.ts';
+import { shutRefusal } from './partition-marks.ts';
+import type { PodTurn } from './pod-turn.ts';
+import type { Replica } from './replica.ts';
+import type { TableRulesByNumber } from './table-rules.ts';
+
+/** The answer of `then`, once rows may be touched; or a refusal, where this replica does not lead. */
+export function whileShut(
+  { ready, refusal, notRun }: Replica,
+  first: Command | undefined,
+  reply: Reply,
+  then: (own: Reply) => MaybePromise<Reply | void>,
+): MaybePromise<Reply | void> {
+  if (ready === undefined) {
+    reply.error(refusal);
+    if (first !== undefined) first.notRun = notRun;
+    return;
+  }
+  const own = reply.fork(reply.mark());
+  return ready.then(async () => (await then(own)) ?? own);
+}
+
+export class PartitionGuard {
+  readonly #turn: PodTurn;
+  readonly #tables: TableRulesByNumber;
+
+  constructor(turn: PodTurn, tables: TableRulesByNumber) {
+    this.#turn = turn;
+    this.#tables = tables;
+  }
+
+  /** What to answer where a partition is not served here; false where all are. */
+  ifShut(
+    tables: readonly HeldTable[],
+    commands: readonly Command[],
+    reply: Reply,
+    then: (own: Reply) => MaybePromise<Reply | void>,
+  ): MaybePromise<Reply | void> | false {
+    const [first] = commands;
+    try {
+      for (const { table } of tables) {
+        const mark = this.#turn.marks!.shut(table);
+        if (mark === undefined) continue;
+        if (!this.#turn.isOpen) this.#turn.open();
+        first!.notRun = shutRefusal(mark, commands, this.#turn.engine, reply);
+        return;
+      }
+      return false;
+    } catch (error) {
+      if (!(error instanceof ReadFault)) throw error;
+      const own = reply.fork(reply.mark());
+      return error.ready.then(async () => (await then(own)) ?? own);
+    }
+  }
+
+  /** A copy of others is to be read here only when it has all rows, as the marks tell. */
+  mayRead({ table }: Command): boolean | Promise<void> {
+    const { marks } = this.#turn;
+    const isCopy = this.#tables.get(table)?.isCopy === true;
+    if (!isCopy && marks?.isAny !== true) return true;
+    try {
+      const mark = marks?.get(table);
+      return mark === undefined ? !isCopy : marks!.shut(table) === undefined;
+    } catch (error) {
+      if (!(error instanceof ReadFault)) throw error;
+      return error.ready;
+    }
+  }
+}
