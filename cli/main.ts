@@ -26,5 +26,5 @@ function looksLikeStart(): boolean {
 
 const { runProgram } = await import('./program.ts');
 const exitCode = await runProgram(words, planes);
-// A started server goes on; a failed start must end even with open handles.
+// A started server continues; a failed start must end even with open handles.
 if (exitCode !== 0) process.exit(exitCode);

@@ -37,7 +37,7 @@ function everyCommand(command: Command): Command[] {
   return command.commands.flatMap((child) => [child, ...everyCommand(child)]);
 }
 
-/** Runs it and resolves to its exit code; 0 also when a server has been started, which goes on. */
+/** Runs it and resolves to its exit code; 0 also when a server has been started, which continues. */
 export async function runProgram(words: string[], planes: Planes): Promise<number> {
   try {
     const program = await buildProgram(words, planes);

@@ -23,7 +23,7 @@ export const MarkState = {
   whole: 2,
   /** Of a source: the last rows are being copied. */
   frozen: 3,
-  /** Of a source: its targets have taken its place, for good. */
+  /** Of a source: its targets have taken its place, permanently. */
   closed: 4,
   /** Of a source: the attempt, and all before it, can come to nothing any more. */
   void: 5,

@@ -95,7 +95,7 @@ export interface Engine {
    * Undefined without changes. An engine without `rollback` needs none of these.
    */
   suspend?(): SuspendedEntry | undefined;
-  /** Goes on with an entry that was put aside; there must be no other one open. */
+  /** Continues with an entry that was put aside; there must be no other one open. */
   resume?(entry: SuspendedEntry | undefined): void;
   /** A point within the open entry to go back to. */
   savepoint?(): number;
@@ -133,13 +133,13 @@ export interface Engine {
   /**
    * Makes a state on disk that holds at least everything up to the entries applied last when this was
    * called, and resolves to that state's index of the group, `localGroup` if left out: its log entries up to that are
-   * needed no more. Writes go on meanwhile.
+   * needed no more. Writes continue meanwhile.
    */
   checkpoint(group?: number): Promise<number>;
 
   /**
    * All rows as record batches (universal-row/record-batch.ts) of at most about 512 KiB unless one
-   * element is larger, as of the moment of the call though writes go on. A batch is valid until the next one is asked for.
+   * element is larger, as of the moment of the call though writes continue. A batch is valid until the next one is asked for.
    * With `wants`, the rows of those tables only; the others are not even read.
    */
   exportSnapshot(wants?: (table: number) => boolean): AsyncIterable<Buffer>;

@@ -6,7 +6,7 @@
 
 import { dimensionCount, dimensions, type Dimension, lruWeights, podPru, type Pru } from './pru.ts';
 
-/** 64 B to 1 MB by powers of two. Between them costs are a line; below, the first; above, the last line goes on. */
+/** 64 B to 1 MB by powers of two. Between them costs are a line; below, the first; above, the last line continues. */
 export const sizes: readonly number[] = Array.from({ length: 15 }, (_, i) => 64 << i);
 
 /** Modules on the path of a row command, in order. */

@@ -8,7 +8,7 @@ import type { TableHolds } from './table-holds.ts';
 
 interface LongRunsOptions {
   holds: TableHolds;
-  /** Reading failed for good: earlier writes go into the log. */
+  /** Reading failed permanently: earlier writes go into the log. */
   failed: (run: LongRun, error: unknown) => void;
   ended: (run: LongRun) => void;
 }

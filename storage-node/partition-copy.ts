@@ -1,4 +1,4 @@
-// Copies the rows of partitions to those that take their place, while clients go on writing to the
+// Copies the rows of partitions to those that take their place, while clients continue writing to the
 // old ones: all rows as of one moment, then the log entries since, repeatedly until little is left.
 // The rest is copied while the sources take no commands.
 //

@@ -42,7 +42,7 @@ interface PodHostOptions {
   admission?: PodAdmission | undefined;
   /** Hears of maintenance that takes long. */
   steps?: StepWatcher | undefined;
-  /** The log cannot go on, and neither can the process. */
+  /** The log cannot continue, and neither can the process. */
   fatal: (error: Error) => void;
 }
 

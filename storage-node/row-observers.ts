@@ -116,7 +116,7 @@ export class RowObservers {
   }
 }
 
-/** For observers only: followers of all changes are told of tables by themselves. */
+/** For observers only: followers of all changes are notified of tables by themselves. */
 const unchanged = { change: 0, by: undefined };
 
 /** An observer that hears of a change may stop to observe. */

@@ -32,7 +32,7 @@ interface SeriesPodHostOptions {
   /** Hears of maintenance that takes long. */
   steps?: StepWatcher | undefined;
   report: SeriesPodOptions['report'];
-  /** The log cannot go on, and neither can the process. */
+  /** The log cannot continue, and neither can the process. */
   fatal: (error: Error) => void;
 }
 

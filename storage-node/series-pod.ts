@@ -54,7 +54,7 @@ interface SeriesPodParts {
 export interface SeriesPodOptions {
   engine: PortableSeriesEngine;
   log: PartitionLog;
-  /** Where incremental backups go on from. */
+  /** Where incremental backups continue from. */
   pins?: LogPins | undefined;
   /** Properties of databases. The object is live: a change takes effect at the next action. */
   tables?: TableRulesByName | undefined;

@@ -62,7 +62,7 @@ export function numberAtNode(client: number, node: number): number | undefined {
  * a read, or has a number (`Command.once`).
  */
 export interface NotRun {
-  /** `replaced`: the partition has given way to others for good, and the command was not, and will not be, done here. */
+  /** `replaced`: the partition has given way to others permanently, and the command was not, and will not be, done here. */
   readonly why: 'notLeader' | 'moved' | 'replaced' | 'unreachable' | 'unknown';
   /** The node that leads, as far as is known; 0 if not. */
   readonly leader: number;

@@ -33,7 +33,7 @@ const [t0, t1, t2, t3, t4, t5, t6, t7] = tables as [
 
 /**
  * The checksum of `b[start, end)`, unsigned. With seed 0 it is the plain CRC-32; with the checksum of
- * earlier bytes it goes on from them; with any other number it tells apart equal bytes of two places.
+ * earlier bytes it continues from them; with any other number it tells apart equal bytes of two places.
  */
 export function crc32(seed: number, b: Uint8Array, start: number, end: number): number {
   if (end - start >= nativeFromBytes) return native(b.subarray(start, end), seed);

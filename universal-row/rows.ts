@@ -81,7 +81,7 @@ interface KeyReads {
   /** Bytes of memory or disk the row takes, overheads included; an estimate. */
   footprint(row: Row): number;
   /**
-   * Walks rows from `cursor` (0 at first), looking at about `budget`, and returns the cursor to go on
+   * Walks rows from `cursor` (0 at first), looking at about `budget`, and returns the cursor to continue
    * from, 0 at the end. A row that is there all along is seen at least once. Cursors are below 2^53.
    */
   scan(cursor: number, budget: number, visit: (row: Row) => void): number;
@@ -102,7 +102,7 @@ interface FieldReads {
   eachField(row: Row, visit: FieldVisitor): void;
   /**
    * Walks fields of a map or set, or members of a ranked row (then with no value), from `cursor`
-   * (0 at first), about `budget` of them, and returns the cursor to go on from, 0 at the end. A field
+   * (0 at first), about `budget` of them, and returns the cursor to continue from, 0 at the end. A field
    * that is there from the first call to the last is seen at least once. Cursors are below 2^53.
    */
   scanFields(row: Row, cursor: number, budget: number, visit: FieldVisitor): number;

@@ -139,7 +139,7 @@ export class TimedMap {
   }
 
   /**
-   * Walks fields that are not due from a cursor, 0 at first, about `budget` of all, and returns the cursor to go on
+   * Walks fields that are not due from a cursor, 0 at first, about `budget` of all, and returns the cursor to continue
    * from, 0 at the end.
    */
   each(

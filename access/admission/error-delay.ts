@@ -9,7 +9,7 @@ interface ErrorDelayOptions {
   /** The longest that an error may take, milliseconds. */
   capMs: number;
   /**
-   * Number of last successes for the median, whatever their age: at a gateway that begins to fail,
+   * Number of last successes for the median, regardless of their age: at a gateway that begins to fail,
    * the last successes are the slowest of its accepted requests.
    */
   successes: number;

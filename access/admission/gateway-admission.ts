@@ -88,7 +88,7 @@ export class GatewayAdmission implements SharedCapacity {
     return this.#rules;
   }
 
-  /** Takes effect at once, also for waiting requests: those that may go on are admitted within the call. */
+  /** Takes effect at once, also for waiting requests: those that may continue are admitted within the call. */
   setRules(rules: Partial<AdmissionRules>): void {
     const wasDry = this.#rules.dryRun;
     Object.assign(this.#rules, rules);

@@ -55,7 +55,7 @@ export class TlsListeners {
     return this.#guarded(createHttpsServer(all, serve));
   }
 
-  /** New connections get the new certificate; those there are go on with the one they have. */
+  /** New connections get the new certificate; those there are continue with the one they have. */
   renew(material: TlsMaterial): void {
     const context = contextOf(material);
     this.#material = material;

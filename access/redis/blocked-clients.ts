@@ -213,7 +213,7 @@ export class BlockedClients {
 
   /**
    * Tries the commands whose keys have changed, some now and the others in later rounds of the event loop. Serving one
-   * may make another ready (a list moved into the next), so this goes on until none is.
+   * may make another ready (a list moved into the next), so this continues until none is.
    */
   serve(): void {
     if (!this.#isScheduled) this.#serveSome();

@@ -45,7 +45,7 @@ export abstract class ClientConnection<C extends Client & TickClient> extends Se
   protected abstract drop(): void;
   /** Whether the error that is being answered was counted when a command of a script failed with it. */
   protected abstract isCountedByScript(): boolean;
-  /** The client has read all answers and may go on. */
+  /** The client has read all answers and may continue. */
   protected abstract unstalled(): void;
 
   // ---- answers

@@ -53,7 +53,7 @@ export interface ClientAttributes {
   /** RESP version. */
   version: number;
   noEvict: boolean;
-  /** Undefined while it is told of no changed keys. */
+  /** Undefined while it is notified of no changed keys. */
   tracking: TrackingState | undefined;
   noTouch: boolean;
 }

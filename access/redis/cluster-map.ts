@@ -1,4 +1,4 @@
-// The nodes of a cluster as its clients are told of them, where they are to go to the leaders by themselves
+// The nodes of a cluster as its clients are notified of them, where they are to go to the leaders by themselves
 // (`redis.cluster-mode redirect`).
 
 import { createHash } from 'node:crypto';

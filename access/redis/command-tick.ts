@@ -21,7 +21,7 @@ export interface TickClient extends StepSource {
   receive(chunk: Buffer, length: number): void;
   /** Sends bytes that the caller may reuse if the answer is true; false when the socket still holds them. */
   send(bytes: Buffer): boolean;
-  /** Goes on with its pipeline. */
+  /** Continues with its pipeline. */
   resumeNow(): void;
   /** Called when other connections have been read. */
   readAgain(): void;
@@ -50,7 +50,7 @@ interface CommandTickOptions {
 
 /** Replies of one tick, all connections together, before the rest waits for the next tick. */
 export const tickOutputBytes = 8 * 1024 * 1024;
-/** Milliseconds of one tick after which clients that have sent much go on in the next one, and then all others as well. */
+/** Milliseconds of one tick after which clients that have sent much continue in the next one, and then all others as well. */
 const tickWorkMs = 5;
 const longestTickMs = 20;
 /** Size of input that is still served in a tick that has taken long already. */
@@ -354,7 +354,7 @@ export class CommandTick<C extends TickClient = TickClient> {
     return isFree;
   }
 
-  /** Lets a client go on with its pipeline in the next tick; one with few bytes to run before the others. */
+  /** Lets a client continue with its pipeline in the next tick; one with few bytes to run before the others. */
   resume(client: C, pendingBytes = Infinity): void {
     (pendingBytes > smallBytes ? this.#resuming : this.#resumingSoon).push(client);
     this.schedule();

@@ -9,7 +9,7 @@ export function typeOf(connection: Client): ClientType {
   return connection.flags & ClientFlag.subscribed ? 'pubsub' : 'normal';
 }
 
-/** The client that is told of changed keys instead; 0 for none, -1 while it is told of no changes. */
+/** The client that is notified of changed keys instead; 0 for none, -1 while it is notified of no changes. */
 export function redirectOf({ tracking, server }: Client): number {
   const { redirect } = tracking ?? { redirect: -1 };
   return redirect > 0 ? wideIdOf({ id: redirect, server }) : redirect;

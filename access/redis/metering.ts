@@ -111,7 +111,7 @@ class Group {
   }
 }
 
-/** Commands that a client can use by turns without their groups being charged at every turn. A power of two. */
+/** Commands that a client can use alternately without their groups being charged at every turn. A power of two. */
 const groupCount = 8;
 
 // Limits of uncharged work of a client that sends without a pause: age, and number of requests.

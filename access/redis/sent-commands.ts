@@ -90,7 +90,7 @@ export class SentCommands implements LaneUser {
   #state: (typeof State)[keyof typeof State] = State.sent;
   /** Refused requests already reported. */
   #refused = 0;
-  /** All of them can be sent again, whatever their answers. */
+  /** All of them can be sent again, regardless of their answers. */
   #runsAgain = false;
   /** Some may have been done. */
   #mayBeDone = false;
@@ -161,7 +161,7 @@ export class SentCommands implements LaneUser {
     );
   }
 
-  /** Whether a command to these pods may be sent behind the earlier ones, whatever its table. */
+  /** Whether a command to these pods may be sent behind the earlier ones, regardless of its table. */
   takes(remote: RemoteExecutor, version: number): boolean {
     return (
       remote === this.#remote &&

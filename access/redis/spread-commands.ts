@@ -279,7 +279,7 @@ export class SpreadCommands {
     while (this.#next < order.length && order[this.#next]!.takeInto(this.#owner)) this.#next++;
   }
 
-  /** A group has nothing under way any more. Once that goes for all of them, the connection goes on. */
+  /** A group has nothing under way any more. Once that goes for all of them, the connection continues. */
   shareIsAnswered(): void {
     const owner = this.#owner;
     if (this.#order.length === 0 || this.#isHeld) return;

@@ -1,6 +1,6 @@
 // Client-side caching (CLIENT TRACKING): the keys that clients of a tenant may have in their
 // caches, and the invalidation messages when a key has changed. As in Redis keys are tracked by
-// name, whatever the database.
+// name, regardless of the database.
 
 import type { Subscriber } from './pubsub.ts';
 

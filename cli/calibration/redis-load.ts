@@ -8,7 +8,7 @@ import type { RowWorkCounts } from '../../request-units/row-pricer.ts';
 /** Commands of a batch, unless they are so large that fewer do. */
 const batchCommands = 128;
 const batchBytes = 256 * 1024;
-/** A server that takes more is not idle: something else is going on in it. */
+/** A server that takes more is not idle: something else is running in it. */
 const mostIdle = 10;
 /** A server is waited for until it takes no more than so many microseconds in a millisecond. */
 const quietMicros = 100;

@@ -19,7 +19,7 @@ export const fittedRowModules: readonly RowModule[] = rowModules.filter(
 );
 
 /**
- * Batches that are there before the one at hand is done, for the server to go on with. Of large values they would
+ * Batches that are there before the current one is done, for the server to continue with. Of large values they would
  * only fill its buffers.
  */
 const underWay = 4;

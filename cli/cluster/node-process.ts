@@ -51,7 +51,7 @@ export class NodeProcess {
     return this.#process.pid;
   }
 
-  /** The cluster has taken it out for good: it does not start any more. */
+  /** The cluster has taken it out permanently: it does not start any more. */
   get isRemoved(): boolean {
     return this.#process.isOver;
   }

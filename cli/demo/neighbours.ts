@@ -124,7 +124,7 @@ export class Neighbours {
     await this.#steady.stop();
   }
 
-  /** As many of A's requests as are answered, nothing else going on. */
+  /** As many of A's requests as are answered, nothing else running. */
   async capacity(seconds: number): Promise<Capacity> {
     await this.#flood.start(Infinity);
     await sleep(seconds * 1000);

@@ -1,4 +1,4 @@
-// `polyrow import --from redis://…`: moves a Redis that goes on being written to. We are its replica: its snapshot first,
+// `polyrow import --from redis://…`: moves a Redis that continues being written to. We are its replica: its snapshot first,
 // then its commands as they come, until its clients have gone over.
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -139,7 +139,7 @@ export class LiveImport {
     await this.#finish();
   }
 
-  /** A source that became a master of its own goes on under another name. */
+  /** A source that became a master of its own continues under another name. */
   #noteReplication(replication: string): void {
     const { loaded } = this.#progress;
     if (loaded === undefined || loaded.replication === replication) return;

@@ -1,5 +1,5 @@
 // Applies the commands of a source's stream to the target. Each transaction notes in a key of the target how far the
-// stream was applied with it, so that a move that is interrupted goes on with nothing lost and nothing done twice.
+// stream was applied with it, so that a move that is interrupted continues with nothing lost and nothing done twice.
 
 import { RedisError, type Reply, type Word } from './resp-link.ts';
 import { nameOf, type Target } from './target.ts';

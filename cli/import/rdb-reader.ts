@@ -188,7 +188,7 @@ function damaged(what: string): ExitError {
   return new ExitError(`the RDB data is damaged, or of a newer Redis: ${what} that is not known`);
 }
 
-/** Where a reader is: enough to go on from there. */
+/** Where a reader is: enough to continue from there. */
 export interface RdbPlace {
   offset: number;
   db: number;
@@ -226,7 +226,7 @@ export class RdbReader {
     return reader;
   }
 
-  /** Goes on where `place` says; the source begins there. */
+  /** Continues where `place` says; the source begins there. */
   static resume(source: ByteSource, place: RdbPlace): RdbReader {
     const reader = new RdbReader(source, place.version, place.db);
     reader.#crc.load(Buffer.from(place.checksum, 'hex'), 0);

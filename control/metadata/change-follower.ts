@@ -23,7 +23,7 @@ export interface FeedListener {
 }
 
 interface FollowOptions {
-  /** Goes on after this revision; otherwise begins with a snapshot. */
+  /** Continues after this revision; otherwise begins with a snapshot. */
   after?: number;
   /** Between two attempts while the store is out of reach. */
   retryMs?: number;

@@ -60,7 +60,7 @@ export class DocumentMirror {
     );
   }
 
-  /** `onChange` is told of every document there is, then of every change. */
+  /** `onChange` is notified of every document there is, then of every change. */
   static async open(
     store: DocumentStore,
     collections: readonly string[],

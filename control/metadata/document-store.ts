@@ -67,7 +67,7 @@ export interface DocumentStore extends ChangeSource {
   write(changes: readonly DocumentWrite[]): Promise<number[]>;
   /**
    * Sees every change after `revision`, in order, once it is durable. Returns how to stop. `missed` is
-   * called if some came and went while the store was out of reach for too long; then it goes on.
+   * called if some came and went while the store was out of reach for too long; then it continues.
    */
   watch(listener: (change: DocumentChange) => void, missed?: () => void): () => void;
   /** Revision of the last change this store has seen; 0 in an empty store. */

@@ -1,5 +1,5 @@
 // Partitions of tables, and their changes. A change is recorded first, then the data plane copies
-// the rows of the old partitions to the new ones while clients go on, and at the end the new map is
+// the rows of the old partitions to the new ones while clients continue, and at the end the new map is
 // recorded, while commands for these partitions wait. A server that was killed meanwhile begins the
 // copy again at its next start.
 
@@ -32,7 +32,7 @@ export interface PartitionHolder {
   runs?(): boolean;
   /** In a cluster: why no change can be begun now. */
   refusal?(): string | undefined;
-  /** Begins the change that the placement tells of; one that runs already goes on. */
+  /** Begins the change that the placement tells of; one that runs already continues. */
   begin(table: TableDefinition): Promise<void>;
   status(table: number): Promise<PartitionChangeStatus>;
   cancel(table: number): Promise<void>;

@@ -41,7 +41,7 @@ export class VirtualTimers implements Timers {
   }
 }
 
-/** A process with a store. After its death nothing that it began goes on. */
+/** A process with a store. After its death nothing that it began continues. */
 export class Mortal {
   /** Points passed so far: begins and ends of writes, and points counted by steps. */
   points = 0;

@@ -24,7 +24,7 @@
 import { hashBytes } from '../../universal-row/bytes.ts';
 
 export const formatVersion = 1;
-/** The state goes on with the applied indexes of other groups than `localGroup` (applied-indexes.ts). */
+/** The state continues with the applied indexes of other groups than `localGroup` (applied-indexes.ts). */
 export const manyGroupsVersion = 2;
 /** Size of one group's state. */
 export const stateBytes = 19;

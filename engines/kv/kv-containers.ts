@@ -85,7 +85,7 @@ export class KvContainers extends KvRows {
     const from = this.#placeOf(record, part, cursor);
     const sub = this.store.subOf(record);
     this.store.forward(sub, from, partEnd[part], 0, budget + 1, ({ key, value }) => {
-      // Fields of one hash go together, so that the hash is enough to go on from, unless they are many.
+      // Fields of one hash go together, so that the hash is enough to continue from, unless they are many.
       const hash = hashOfFieldKey(key);
       if (seen >= budget && hash !== last) {
         next = hash;

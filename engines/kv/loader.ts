@@ -275,7 +275,7 @@ export class Loader {
     if (this.#running.size === 0) this.#ended();
   }
 
-  /** Resolves to the bytes of values read; the group is told of failures. */
+  /** Resolves to the bytes of values read; the group is notified of failures. */
   async #readGroup(group: Group): Promise<number> {
     const { owner, most, spaces, keys } = group;
     const load = this.#begin(group.turn);

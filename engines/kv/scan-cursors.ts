@@ -1,9 +1,9 @@
-// Places where scans go on that no hash tells: in an ordered table, and among many keys that share one hash, which a client
+// Places where scans continue that no hash tells: in an ordered table, and among many keys that share one hash, which a client
 // can choose so.
 
 /** Cursors that are still known, of one table. */
 const maxCursors = 4096;
-/** Elements of one hash that a scan sees beyond its budget, before it goes on from a remembered place. */
+/** Elements of one hash that a scan sees beyond its budget, before it continues from a remembered place. */
 export const sharedHashes = 16;
 
 interface Place {
@@ -31,7 +31,7 @@ export class ScanCursors {
     return cursor;
   }
 
-  /** Where the scan goes on; undefined for cursors that are not known, or are of another row. */
+  /** Where the scan continues; undefined for cursors that are not known, or are of another row. */
   keyOf(cursor: number, row = 0): string | undefined {
     const place = this.#places.get(cursor);
     return place?.row === row ? place.key : undefined;

@@ -1,4 +1,4 @@
-// Frees dropped rows and tables a slice at a time, so that no drop takes long, whatever its size.
+// Frees dropped rows and tables a slice at a time, so that no drop takes long, regardless of its size.
 
 import type { Clock } from '../../universal-row/environment.ts';
 import type { ByteMap } from './byte-map.ts';

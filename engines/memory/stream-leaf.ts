@@ -77,7 +77,7 @@ export class LeafCursor {
     return true;
   }
 
-  /** Goes on to the first record whose key is not below this one; whether it is the same. */
+  /** Continues to the first record whose key is not below this one; whether it is the same. */
   seek(k: Uint8Array, s: number, n: number): boolean {
     this.sharedHere = 0;
     for (;;) {

@@ -301,7 +301,7 @@ export abstract class StreamLeaves implements Collection {
 
   // Snapshots
 
-  /** From here on `watch` is told of leaves that were there at this moment, before they change. */
+  /** From here on `watch` is notified of leaves that were there at this moment, before they change. */
   beginSnapshot(watch: LeafWatch): void {
     this.#watch = watch;
     this.#snapshot++;
@@ -313,7 +313,7 @@ export abstract class StreamLeaves implements Collection {
 
   /**
    * Shows the watch about `limit` leaves that it has not seen, from the one with this key on; returns the
-   * key to go on from, undefined at the end.
+   * key to continue from, undefined at the end.
    */
   showLeaves(from: Buffer, limit: number): Buffer | undefined {
     if (!this.seekLeaf(from, 0, from.length)) return undefined;

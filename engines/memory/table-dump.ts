@@ -1,4 +1,4 @@
-// Dump-before-write: how a snapshot of one moment is taken while writes go on.
+// Dump-before-write: how a snapshot of one moment is taken while writes continue.
 //
 // At its moment a dump notes the highest id. It then walks the ids in the background and writes out
 // each row, with a bit for each id that is done. A write first passes the dump the row it is about

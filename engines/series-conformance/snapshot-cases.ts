@@ -82,7 +82,7 @@ export const snapshotCases: readonly SeriesCase[] = [
         );
       }
 
-      /** More goes on between the entries. */
+      /** Other writes happen between the entries. */
       async function* meanwhile(source: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
         let n = 0;
         for await (const entry of source) {

@@ -78,7 +78,7 @@ export class EngineCheckpoints {
 
   /**
    * Undefined when a shard was dropped meanwhile. It is not made durable any more, and a manifest that still lists it
-   * would have the log replayed over less than it goes on from.
+   * would have the log replayed over less than it continues from.
    */
   async #try(): Promise<number | undefined> {
     const { disk, directory } = this.#host;
@@ -129,7 +129,7 @@ export class EngineCheckpoints {
     if (!this.#host.isOpen()) throw new Error('closed');
   }
 
-  /** Until it can go on: with the disk's answer, or with other work on the shard, which is helped along. */
+  /** Until it can continue: with the disk's answer, or with other work on the shard, which is helped along. */
   async #untilReady({ waiting }: Shard): Promise<void> {
     if (waiting === undefined) return;
     let timer: NodeJS.Timeout | undefined;

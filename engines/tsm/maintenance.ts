@@ -89,7 +89,7 @@ export class Maintenance {
     if (this.#compacting === live) this.#compacting = undefined;
   }
 
-  /** Resolves when writers may go on. */
+  /** Resolves when writers may continue. */
   drained(): Promise<void> {
     if (!this.congested) return Promise.resolve();
     if (this.failure !== undefined) return Promise.reject(this.failure);

@@ -9,7 +9,7 @@ export interface DiskWait {
   later(): Promise<void>;
 }
 
-/** Yields between slices; with a wait where it can go on only after that. */
+/** Yields between slices; with a wait where it can continue only after that. */
 export type SlicedWork<T = void> = Generator<DiskWait | undefined, T, void>;
 
 export function syncing(file: DiskFile): DiskWait {

@@ -147,7 +147,7 @@ export interface ClusterMetadata {
   readonly handlers: ControlHandlers;
 
   /**
-   * Takes a node out of the cluster for good: its number never comes back, its links end, and if it still runs it is told
+   * Takes a node out of the cluster permanently: its number never comes back, its links end, and if it still runs it is told
    * to end. Its data must be elsewhere before. Resolves once it is no member of group 1 any more. Rejects when it is the
    * last node, or not there.
    */

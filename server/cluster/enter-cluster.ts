@@ -1,4 +1,4 @@
-// How a server becomes a node: it goes on in the cluster of its data directory, joins the one of its seeds, or waits until
+// How a server becomes a node: it continues in the cluster of its data directory, joins the one of its seeds, or waits until
 // an operator forms one of it (`polyrow cluster init`). Until then the admin port has pages of its own, and no client is
 // served.
 

@@ -85,7 +85,7 @@ export class QuotaKeeper {
       this.#renewedAt = performance.now();
       return shares as unknown as Shares;
     } catch {
-      // The leader has lost its role, or is out of reach: the lease goes on until it expires.
+      // The leader has lost its role, or is out of reach: the lease continues until it expires.
       return undefined;
     }
   }

@@ -127,7 +127,7 @@ function lock(path: string): LockOwner {
       `the data directory ${path} is in use by process ${holder.pid}: stop it, or choose another --data-dir`,
     );
   }
-  // Two servers that take over the same stale lock at once are told apart by the lock the operating
+  // Two servers that take over the same stale lock at once are distinguished by the lock the operating
   // system keeps on the metadata store.
   try {
     writeDurably(path, 'lock', `${JSON.stringify(owner)}\n`);

@@ -1,6 +1,6 @@
 // Changes of rows, told between nodes: a node whose clients want keyspace notifications, or cache
 // keys, subscribes to all others for changes at their leaders. They send changes once committed, on
-// the links for messages. A node is told of possible gaps, or detects them when a link or a leader
+// the links for messages. A node is notified of possible gaps, or detects them when a link or a leader
 // changes; then its clients invalidate their caches.
 //
 //   changes   varint count, and for each: u8 1 by a command, 2 by the one of the change before, varint table, bytes key,

@@ -16,7 +16,7 @@ import { ReadFault } from '../../universal-row/errors.ts';
 import { PartitionMover, type MoverStatus } from './partition-mover.ts';
 
 /**
- * In their order: gateways learn of the change; the attempt before comes to nothing for good, at its home and then at the
+ * In their order: gateways learn of the change; the attempt before comes to nothing permanently, at its home and then at the
  * other sources; targets are emptied; rows are copied; sources take no more commands; the home decides; the other sources
  * and the targets follow it; gateways learn of the new map; what sources have left is deleted. `look` asks for the state.
  */

@@ -87,7 +87,7 @@ export class ClusterRoutes {
     return table === undefined ? undefined : router.to(table).executor;
   }
 
-  /** Definitions have changed: who waits for partitions that are no more, or observes their rows, goes on elsewhere. */
+  /** Definitions have changed: who waits for partitions that are no more, or observes their rows, continues elsewhere. */
   mapsChanged(): void {
     const { tables } = this.#options;
     for (const { id, placement } of tables.definitions) {

@@ -5,7 +5,7 @@ import type { Engine } from '../../engines/engine.ts';
 import { MemoryEngine } from '../../engines/memory/memory-engine.ts';
 import type { EngineOptions } from '../../engines/registry.ts';
 
-/** Pods are told apart in their logs, so that no log is ever replayed into another's engine. */
+/** Pods are distinguished in their logs, so that no log is ever replayed into another's engine. */
 export const podIds = { memory: 1, kv: 2, tsm: 3 } as const;
 
 type EngineLoader = (options: EngineOptions) => Promise<Engine> | Engine;

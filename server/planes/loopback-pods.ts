@@ -60,7 +60,7 @@ export class LoopbackPods {
     await this.#link.start();
   }
 
-  /** Another one for each pod, so that they are told apart. */
+  /** Another one for each pod, so that they are distinguished. */
   newExecutor(): RemoteExecutor {
     return new RemoteExecutor(this.#link!, this.#options.refusalOf);
   }

@@ -1,5 +1,5 @@
 // Copies one partition of a group that is led here to those that take its place, in groups that may be led elsewhere, while
-// clients go on. It is frozen for the last rows alone.
+// clients continue. It is frozen for the last rows alone.
 
 import { MarkState, type PartitionQuestion } from '../../contracts/partition-map.ts';
 import type { TableDefinition } from '../../control/metadata/table-definition.ts';

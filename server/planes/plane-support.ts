@@ -19,7 +19,7 @@ function plain(fields: object | undefined): Record<string, unknown> {
   return result;
 }
 
-/** Reports that the plane cannot go on. */
+/** Reports that the plane cannot continue. */
 export function planeFatal(port: MessagePort): (error: unknown) => void {
   return (error) => {
     report(port, {

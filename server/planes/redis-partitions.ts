@@ -103,7 +103,7 @@ export class RedisPartitions {
 
   // ---- changes
 
-  /** Begins the change that the placement tells of; one that runs already goes on. */
+  /** Begins the change that the placement tells of; one that runs already continues. */
   async begin(definition: TableDefinition): Promise<void> {
     const { id: table, placement } = definition;
     const change = placement!.change!;
@@ -200,7 +200,7 @@ export class RedisPartitions {
   }
 
   /**
-   * Until it is known whether the map has changed the commands go on waiting: the old partitions must not be written to
+   * Until it is known whether the map has changed the commands continue waiting: the old partitions must not be written to
    * if it has, nor the new ones dropped.
    */
   async #commit(table: number, { targets }: PartitionChange): Promise<TableDefinition | undefined> {

@@ -1,4 +1,4 @@
-// Pods of time series, one for each tenant, as the one store that the gateway asks. Databases are told apart by the
+// Pods of time series, one for each tenant, as the one store that the gateway asks. Databases are distinguished by the
 // tenant's number in front of their names.
 
 import { ownerOf } from '../../access/influx/tenants/database-names.ts';

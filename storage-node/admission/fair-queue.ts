@@ -1,5 +1,5 @@
 // Requests of many tenants in the order of their virtual finish times (ABase, section 4.3): each
-// tenant is served by its quota's share of all quotas, whatever the load of others.
+// tenant is served by its quota's share of all quotas, regardless of the load of others.
 
 import { Heap } from '../../request-units/heap.ts';
 

@@ -153,7 +153,7 @@ export class AheadEngine implements Engine, AheadOwner {
     this.swapTables(table, hidden);
   }
 
-  /** Releases hidden tables, which are either gone for good or visible again. */
+  /** Releases hidden tables, which are either gone permanently or visible again. */
   #release(hidden: readonly number[]): void {
     for (const table of hidden) {
       if (this.#engine.holds(table)) this.#engine.table(table).clear();

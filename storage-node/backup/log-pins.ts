@@ -70,7 +70,7 @@ export class LogPins {
     this.#options = options;
   }
 
-  /** The point to go on from, if the last backup of the chain was this one; or why it cannot be. */
+  /** The point to continue from, if the last backup of the chain was this one; or why it cannot be. */
   find(chain: string, backup: string): LogPoint | string {
     this.trim();
     const pin = this.#pins.get(chain);
@@ -82,7 +82,7 @@ export class LogPins {
     return pin.point;
   }
 
-  /** From now on the chain goes on from here; another one, in place of which this is, does not. */
+  /** From now on the chain continues from here; another one, in place of which this is, does not. */
   set(pin: LogPin, instead?: string): void {
     this.#pins.delete(pin.chain);
     if (instead !== undefined) this.#pins.delete(instead);

@@ -10,7 +10,7 @@ export interface PartOptions {
   /** Group of a replica in a cluster, and the tenant of its time series. */
   group?: number | undefined;
   tenant?: number | undefined;
-  /** Where the last backup of the chain stands; or why there is none to go on from. Undefined: it was not asked for. */
+  /** Where the last backup of the chain stands; or why there is none to continue from. Undefined: it was not asked for. */
   since: LogPoint | string | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface PartBackup {
   /** Writes the part; once. Rejects with `BackupCancelled` after `cancel`. */
   run(): Promise<PodPart>;
   cancel(): void;
-  /** Releases its resources, whether it has run or not. Its pin goes on keeping the log. */
+  /** Releases its resources, whether it has run or not. Its pin continues keeping the log. */
   release(): Promise<void>;
 }
 

@@ -40,7 +40,7 @@ export type BackupOrder =
       readonly id: string;
       readonly chain: string;
       readonly points: readonly PodPoint[];
-      /** The chain that it could not go on with, if it is another one. */
+      /** The chain that it could not continue with, if it is another one. */
       readonly instead?: string | undefined;
     }
   /** The backup failed or was cancelled. */

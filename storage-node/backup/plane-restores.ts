@@ -75,7 +75,7 @@ export class PlaneRestores {
   readonly #replaced: (where: RestoreScope) => void;
   #running: Running | undefined;
 
-  /** `replaced` is told of restores that this plane perhaps took no part in. */
+  /** `replaced` is notified of restores that this plane perhaps took no part in. */
   constructor(
     make: (start: RestoreStart) => PlaneRestore,
     replaced: (where: RestoreScope) => void,

@@ -6,7 +6,7 @@ import type { Shape } from '../../universal-row/rows.ts';
 import type { CopiedRows } from '../background-work.ts';
 
 /**
- * The number under which the ops of a row go on, by its table and its key, `b[s, s + n)`; undefined when they are left
+ * The number under which the ops of a row continue, by its table and its key, `b[s, s + n)`; undefined when they are left
  * out. Ops about a table as a whole come without a key.
  */
 type TableMap = (table: number, b?: Buffer, s?: number, n?: number) => number | undefined;
@@ -16,7 +16,7 @@ export interface SpreadRows {
   /** The tables that are emptied with this one. */
   cleared(table: number): readonly number[];
   /**
-   * The current row, `from`, whether its ops go on or not, comes under the key `b[s, s + n)`. If false, they are left out
+   * The current row, `from`, whether its ops continue or not, comes under the key `b[s, s + n)`. If false, they are left out
    * from here on.
    */
   renamed(table: number, from: Buffer, b: Buffer, s: number, n: number): boolean;
@@ -184,7 +184,7 @@ export class RowRewriter {
     this.#copy(buf, at, r.pos);
   }
 
-  /** False when the row goes on elsewhere, and the op was skipped. */
+  /** False when the row continues elsewhere, and the op was skipped. */
   #mayRename(r: RecordBatchReader): boolean {
     if (this.#spread === undefined) return true;
     const at = r.pos;

@@ -223,7 +223,7 @@ function unknownAnswers(lanes: readonly number[]): Buffer {
   const start = beginFrame(writer, RowFrame.answers);
   for (const lane of lanes) {
     writer.u8(Answer.values);
-    // Waiting requests go on waiting, and are retried when the leader is known.
+    // Waiting requests continue waiting, and are retried when the leader is known.
     writer.varint(lane < 0 ? -1 - lane : lane);
     writer.u8(lane < 0 ? AnswerFlag.isEmpty : AnswerFlag.isUnknown);
   }

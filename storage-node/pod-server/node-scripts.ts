@@ -102,7 +102,7 @@ export interface TenantScriptState {
   readonly functions: FunctionLibraries;
   /** Reply to commands that wait too long for the tables of a long script. */
   busyReply(isFunction: boolean): BusyReply | undefined;
-  /** One goes on step by step, until the function that is returned is called. */
+  /** One continues step by step, until the function that is returned is called. */
   running(long: LongNodeScript): () => void;
   /**
    * Like `ScriptHost`'s, for a user with these rights (`Command.rights`), '' if unrestricted;

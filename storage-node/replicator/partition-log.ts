@@ -14,7 +14,7 @@
 //   follower   applies the entries that the leader has committed, in order.
 //
 // At the end of a leadership `lost` comes first, for all that has no outcome. Entries committed
-// after all come through `apply`, as all entries do from there on. A replica is told of its
+// after all come through `apply`, as all entries do from there on. A replica is notified of its
 // leadership once all entries committed before its term have been applied.
 
 import type { Outcome } from '../../universal-row/executor.ts';
@@ -175,7 +175,7 @@ export interface PartitionLog {
   readonly writtenBytes: number;
   fsyncPolicy: FsyncPolicy;
   /**
-   * Resolves when all earlier entries are durable, whatever the policy. Absent: when they are
+   * Resolves when all earlier entries are durable, regardless of the policy. Absent: when they are
    * settled.
    */
   sync?(): Promise<void>;

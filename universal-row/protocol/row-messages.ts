@@ -42,7 +42,7 @@ export const Answer = {
   changed: 3,
   /** Observation has ended: the pod no longer leads these rows. */
   lost: 4,
-  /** Values of a long answer, which goes on. */
+  /** Values of a long answer, which continues. */
   part: 5,
 } as const;
 
@@ -60,7 +60,7 @@ export const Refusal = {
   tooLate: 5,
 } as const;
 
-/** Text of a stale epoch where other partitions have taken the place of this one for good: it was not done, nor will be. */
+/** Text of a stale epoch where other partitions have taken the place of this one permanently: it was not done, nor will be. */
 export const replacedText = 'replaced';
 
 /** Settings for the commands of a lane from here on. */

@@ -109,7 +109,7 @@ export class Machine extends ScriptState {
     this.fail(site, 'loop in settable');
   }
 
-  /** Makes a table of items and of keys and values by turns. */
+  /** Makes a table of items and of keys and values alternately. */
   table(items: Value[], fields: readonly Value[] | undefined, site: Site): LuaTable {
     this.allocate(64 + items.length * 8);
     const table = new LuaTable(items);

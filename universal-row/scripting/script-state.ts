@@ -108,7 +108,7 @@ export class ScriptState {
     throw new NeedsSteps('budget');
   }
 
-  /** The stepping form goes on after a yield. */
+  /** The stepping form continues after a yield. */
   resumed(): void {
     if (this.abort !== undefined) throw this.abort;
     this.refill();

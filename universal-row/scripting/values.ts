@@ -38,7 +38,7 @@ export class ScriptAbort {
   }
 }
 
-/** The plain form of a script cannot go on: it is to be run again in the form that yields. */
+/** The plain form of a script cannot continue: it is to be run again in the form that yields. */
 export class NeedsSteps {
   readonly reason: 'budget' | 'coroutine' | 'command';
 

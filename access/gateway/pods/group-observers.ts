@@ -101,7 +101,7 @@ export class GroupObservers {
 
   /**
    * Rows of the table are in other groups from now on: a change of each may have been missed. Those who do not watch for a
-   * transaction, which is void by that, go on to observe them there.
+   * transaction, which is void by that, continue to observe them there.
    */
   moveAway(from: number, observe: Observe): void {
     for (const own of [...this.#observers.values()]) {

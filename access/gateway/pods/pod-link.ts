@@ -308,7 +308,7 @@ export class PodLink {
     lane.users.push(user);
   }
 
-  /** The pods are told of a script of a tenant, if they have not been. */
+  /** The pods are notified of a script of a tenant, if they have not been. */
   script(tenant: number, script: { readonly source: string }): void {
     if (!this.#isUp || this.#scripts.has(script)) return;
     this.#scripts.add(script);

@@ -317,7 +317,7 @@ class RemoteTransaction extends RemoteCall {
   }
 
   override part(values: Buffer): void {
-    // A value may go on in the next part.
+    // A value may continue in the next part.
     this.#parts.push(Buffer.from(values));
   }
 

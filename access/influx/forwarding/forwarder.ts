@@ -309,7 +309,7 @@ function withoutOwn(raw: readonly string[], others: ReadonlySet<string> = new Se
 
 const ofBody = new Set(['content-length', 'content-encoding']);
 
-/** A form that was read goes on unpacked, and as one. */
+/** A form that was read continues unpacked, and as one. */
 function passedOn(raw: readonly string[], form: Buffer | undefined): string[] {
   if (form === undefined) return withoutOwn(raw);
   return [...withoutOwn(raw, ofBody), 'Content-Length', String(form.length)];

@@ -147,7 +147,7 @@ export class Exchange implements StepSource {
     );
   }
 
-  /** The plane's thread goes on with this request. */
+  /** The plane's thread continues with this request. */
   touch(): void {
     this.#options.steps?.touched(this);
   }

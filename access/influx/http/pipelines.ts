@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 /** Clients of InfluxDB and browsers send one at a time. */
 export const maxPipelined = 64;
 
-/** Node's parser of a socket, which is not public: it calls `onIncoming` for each request, and is told of its body. */
+/** Node's parser of a socket, which is not public: it calls `onIncoming` for each request, and is notified of its body. */
 type WithParser = Socket & { parser?: { onIncoming?: (() => number) | null } | null };
 
 export class Pipelines {

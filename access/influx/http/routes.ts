@@ -21,7 +21,7 @@ export interface Route {
   readonly isV2: boolean;
   /** Credentials may be in its form. */
   readonly hasForm: boolean;
-  /** The request has effects, whatever its content. */
+  /** The request has effects, regardless of its content. */
   readonly hasEffects: boolean;
   readonly action:
     | { readonly isOpen: true; readonly handle: OpenHandle }

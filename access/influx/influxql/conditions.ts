@@ -111,7 +111,7 @@ function earlier(a: bigint | undefined, b: bigint | undefined): bigint | undefin
   return a < b ? a : b;
 }
 
-/** A side that was only time is dropped, whatever the operator. */
+/** A side that was only time is dropped, regardless of the operator. */
 function join(
   op: 'and' | 'or',
   left: Expression | undefined,

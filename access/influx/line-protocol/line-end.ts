@@ -1,5 +1,5 @@
 // Where a line ends: at a newline that is neither within a quoted string nor behind a backslash. The
-// scanner can be stopped at the end of a chunk and go on in the next one, so that a line that comes in
+// scanner can be stopped at the end of a chunk and continue in the next one, so that a line that comes in
 // many pieces is looked at once.
 //
 // On a line that is well-formed it agrees with PointReader byte by byte. On others it decides how much
@@ -33,7 +33,7 @@ export class LineEnd {
     return this.part === comment;
   }
 
-  /** Index of the newline that ends the line, or -1 when it goes on behind `end`. */
+  /** Index of the newline that ends the line, or -1 when it continues behind `end`. */
   find(buf: Buffer, start: number, end: number): number {
     let { part, backslashes, open } = this;
     let i = start;

@@ -207,8 +207,8 @@ export class LineParser {
 
   /**
    * Reads the lines from `start`; the byte before `end` is a newline. Returns where it stopped: at `end`,
-   * or before a line that goes on behind it (then `inRest` is set) or waits for the next batch. With
-   * `whole` no line goes on.
+   * or before a line that continues behind it (then `inRest` is set) or waits for the next batch. With
+   * `whole` no line continues.
    */
   private readLines(
     buf: Buffer,

@@ -35,7 +35,7 @@ export interface ServerFacts {
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   readonly hostname: string;
-  /** Nothing is told of the process and its machine: others use it, too. */
+  /** Reveals nothing about the process and its machine, which other tenants share. */
   readonly isShared?: boolean;
   /** By database and time. Without it, none are shown. */
   shards?(): readonly ShardFacts[];

@@ -78,7 +78,7 @@ export class Permissions {
     return denial;
   }
 
-  /** Whether one may go on listening there. */
+  /** Whether one may continue listening there. */
   allowsChannel(name: Buffer, isPattern: boolean): boolean {
     return [this.root, ...this.selectors].some((one) => one.allowsChannel(name, isPattern));
   }

@@ -1,4 +1,4 @@
-// Whether clients may go on listening after their user's rules have changed. Few names and patterns are looked at before
+// Whether clients may continue listening after their user's rules have changed. Few names and patterns are looked at before
 // the change is answered; many, in slices after it, one client after the other.
 
 import type { Permissions } from './acl-user.ts';

@@ -265,7 +265,7 @@ export class ConnectionAdmission {
     }
   }
 
-  /** A command that was kept where it is may go on, if it is admitted. */
+  /** A command that was kept where it is may continue, if it is admitted. */
   admitAgain(entry: CommandEntry): void {
     const owner = this.#owner;
     owner.setBusy(false);

@@ -16,7 +16,7 @@ const atOnceSeconds = 0.1;
  */
 export const refusedInARow = 64;
 
-/** Used in place of a class: a partition is at its ceiling, whatever the command. */
+/** Used in place of a class: a partition is at its ceiling, regardless of the command. */
 export const partitionKind = chargeClasses.length;
 const kindNames: readonly string[] = [...chargeClasses, 'partition'];
 

@@ -89,7 +89,7 @@ export interface Blocking {
    * key are tried when it changes, not only as many as find something.
    */
   isShared?: boolean;
-  /** An error of a later attempt is answered, too; else the client goes on waiting. */
+  /** An error of a later attempt is answered, too; else the client continues waiting. */
   reportsErrors?: boolean;
 }
 

@@ -3,7 +3,7 @@
 //   remembered (1 bit) | slot (14 bits) | epoch of the partition map (6 bits) | position in the partition (32 bits)
 //
 // An engine that walks hashes remembers a place among many keys of one hash: its number is the position then.
-// Positions mean nothing in another partition. When the map has changed meanwhile, the walk goes on at the beginning of
+// Positions mean nothing in another partition. When the map has changed meanwhile, the walk continues at the beginning of
 // the partition that has the slot now: rows may come twice, as SCAN allows, and none is left out.
 
 const positions = 2 ** 32;

@@ -74,7 +74,7 @@ interface PartAnswer {
   /** First line, without its type and line break. */
   readonly head: string;
   readonly isError: boolean;
-  /** Where the first part goes on behind that line. */
+  /** Where the first part continues behind that line. */
   readonly from: number;
 }
 
@@ -240,7 +240,7 @@ async function scan(table: LaneTable, command: Command, out: RespWriter): Promis
       break;
     }
     next = scanCursor(epoch, { slot: first, cursor }, isHashed(lane));
-    // The lowest bits of a position are left out: a walk that came no further goes on at once.
+    // The lowest bits of a position are left out: a walk that came no further continues at once.
     if (next !== begun) break;
   }
   out.array(2);

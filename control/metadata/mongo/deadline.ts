@@ -15,7 +15,7 @@ export class Deadline {
   }
 
   /**
-   * A call of the driver, which is told of the time that is left, but does not always keep to it. Rejects
+   * A call of the driver, which is notified of the time that is left, but does not always keep to it. Rejects
    * with `MetadataUnavailable`: of an unknown outcome, if it was begun at all.
    */
   async run<T>(call: (options: { timeoutMS: number }) => Promise<T>): Promise<T> {

@@ -91,7 +91,7 @@ export class DocumentState {
     collection.sorted = undefined;
   }
 
-  /** `changed` is told of each change, in order, when all are made. */
+  /** `changed` is notified of each change, in order, when all are made. */
   apply(
     command: WriteCommand,
     changed: (collection: string, id: string, revision: number, text: string | undefined) => void,

@@ -19,7 +19,7 @@ interface ResilientStoreOptions {
   store: DocumentStore;
   /** File of the copy. */
   copy: string;
-  /** Time a start waits for the store if there is no copy to go on with. */
+  /** Time a start waits for the store if there is no copy to continue with. */
   startTimeoutMs?: number;
   onEvent?: (event: MetadataEvent) => void;
 }
@@ -218,7 +218,7 @@ export class ResilientStore implements DocumentStore {
     const isNews = this.#isUp !== false;
     this.#isUp = false;
     this.#failure = error;
-    // Without anything to go on with, `open` tells.
+    // Without anything to continue with, `open` tells.
     if (isNews && this.#confirmedAt > 0) {
       this.#onEvent({ kind: 'lost', error, status: this.status });
     }

@@ -1,4 +1,4 @@
-// Rows that wait to become a block. The arrays are reused for the next rows, whatever their fields.
+// Rows that wait to become a block. The arrays are reused for the next rows, regardless of their fields.
 
 import type { Column } from '../../../universal-row/series/column.ts';
 import type { FieldType } from '../../../universal-row/series/field-type.ts';

@@ -26,7 +26,7 @@ export class KeyOrder {
   #ordinals: Uint32Array = new Uint32Array(0);
   /** Place in `#ordinals` by ordinal; made when needed. */
   #places: Uint32Array | undefined = undefined;
-  /** The order that is being made. The next user goes on with it. */
+  /** The order that is being made. The next user continues with it. */
   #making: Slices<void> | undefined = undefined;
 
   constructor(rows: SeriesRows, measurement: MeasurementIndex, tally: MemoryTally) {

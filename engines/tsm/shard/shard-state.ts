@@ -118,7 +118,7 @@ export class ShardState {
     this.files = files;
     this.persistedIndex = persistedIndex;
     this.#writtenTombstone = lastId;
-    // Views go on reading the old ones.
+    // Views continue reading the old ones.
     if (tombstones.length === all.length) return;
     const left = [...tombstones, ...this.tombstones.all.slice(all.length)];
     this.tombstones = new Tombstones(this.tombstones.lastId, left);

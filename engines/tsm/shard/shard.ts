@@ -43,7 +43,7 @@ export interface Shard {
   readonly headBytes: number;
   /**
    * Deletes the points of the series (in any order) in [from, to], in heads and files. Points
-   * written later stay, whatever their times. Durable with `persist` or the next flush. Returns the
+   * written later stay, regardless of their times. Durable with `persist` or the next flush. Returns the
    * series that have no row left; the caller may remove them from the index.
    */
   deleteRange(series: Uint32Array, from: number, to: number): Uint32Array;
@@ -72,7 +72,7 @@ export interface Shard {
   /** The active head becomes the sealed one. False when it is empty, or while there is a sealed one. */
   sealHead(): boolean;
   /**
-   * Goes on writing the sealed head to a file for about so long; true when more is left. At the end the
+   * Continues writing the sealed head to a file for about so long; true when more is left. At the end the
    * index, the file and the manifest are synced, in this order. When it throws (a full disk) the head is
    * kept and served, and the next call starts again.
    */

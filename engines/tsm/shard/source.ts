@@ -39,9 +39,9 @@ const noColumns: readonly (ColumnSummary | undefined)[] = [];
 export abstract class Source {
   /** No row left is nearer. Infinity at the end. */
   near = Infinity;
-  /** No row of the piece at hand is farther. */
+  /** No row of the current piece is farther. */
   far = Infinity;
-  /** The piece at hand; undefined until `load`. Rows [lo, hi) are left. */
+  /** The current piece; undefined until `load`. Rows [lo, hi) are left. */
   rows: Rows | undefined = undefined;
   lo = 0;
   hi = 0;
@@ -62,18 +62,18 @@ export abstract class Source {
     this.#lender = lender;
   }
 
-  /** Goes on to the next piece, if there is one: sets `near` and `far`. */
+  /** Continues to the next piece, if there is one: sets `near` and `far`. */
   abstract skip(): void;
-  /** Reads the piece at hand, or at least all of it that is wanted. */
+  /** Reads the current piece, or at least all of it that is wanted. */
   protected abstract fetch(): Rows;
-  /** The piece at hand is a block, whole in the range, with nothing hidden. */
+  /** The current piece is a block, whole in the range, with nothing hidden. */
   abstract readonly block: Block | undefined;
   /**
    * Summary of the current block, in the order of the requested fields; undefined when it has none.
    */
   abstract summary(): readonly (ColumnSummary | undefined)[] | undefined;
 
-  /** Reads the piece at hand. When no row of it counts, goes on to the next without reading that. */
+  /** Reads the current piece. When no row of it counts, continues with the next without reading that. */
   load(): void {
     this.#copied = false;
     const rows = this.#borrow();
@@ -86,7 +86,7 @@ export abstract class Source {
     else this.#placed();
   }
 
-  /** The rows at hand, after something else may have called the lender. */
+  /** The current rows, after something else may have called the lender. */
   held(): Rows {
     if (this.#copied || this.#lender.borrower === this) return this.rows!;
     const rows = this.#borrow();

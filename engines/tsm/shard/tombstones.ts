@@ -34,7 +34,7 @@ export function hits(tombstone: Tombstone, target: Aged): boolean {
 const fewSeries = 16;
 const none: readonly Tombstone[] = [];
 
-/** Only grows: a reader that keeps `lastId` can go on reading it as it was. */
+/** Only grows: a reader that keeps `lastId` can continue reading it as it was. */
 export class Tombstones {
   readonly all: Tombstone[] = [];
   lastId: number;

@@ -20,7 +20,7 @@ import { BatchQueue } from './batch-queue.ts';
 export interface CpuSchedulerOptions {
   clock: Clock;
   /**
-   * Milliseconds of a time slice. 0 for one batch a slice: for work that goes on after its `resume` has returned.
+   * Milliseconds of a time slice. 0 for one batch a slice: for work that continues after its `resume` has returned.
    */
   sliceMs?: number;
   /** Milliseconds without a batch of another tenant after which the thread is not contended. */
@@ -52,7 +52,7 @@ const expensiveShare = 0.5;
 /** Slices that a tick may take while no tenant exceeds its share. */
 const slicesPerTick = 5;
 /**
- * Long requests that go on in one slice: each works for up to its own slice after `resume` has returned, and together
+ * Long requests that continue in one slice: each works for up to its own slice after `resume` has returned, and together
  * they would keep a round of the event loop.
  */
 const longPerSlice = 4;

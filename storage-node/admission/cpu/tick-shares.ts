@@ -1,5 +1,5 @@
 // The time each tenant has used of one event-loop tick, compared with its fair share. A tick serves
-// all connections with new requests: with a hundred of them it is long, whatever their tenants.
+// all connections with new requests: with a hundred of them it is long, regardless of their tenants.
 // While no tenant exceeds its share, queueing helps none, and it costs a tenth of a small command.
 
 interface TickSharesOptions {

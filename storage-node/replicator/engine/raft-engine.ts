@@ -103,7 +103,7 @@ export class RaftError extends Error {
 
 /**
  * Groups are numbers, valid until `destroy`. All calls are synchronous and throw `RaftError`. A group that the
- * library panics over is dead: each call about it says so, the others go on, and it is made anew from the log.
+ * library panics over is dead: each call about it says so, the others continue, and it is made anew from the log.
  */
 export interface RaftEngine {
   create(options: GroupOptions): number;

@@ -205,7 +205,7 @@ export class LocalGroup implements PartitionLog {
     );
     this.syncer = new Syncer(this.wal, clock, options.fsync, fatal);
     this.state = groups.get(options.group) ?? newGroupState(options.group);
-    // The engine may be ahead of the end of an unsynced log. Its state is kept, and the log goes on
+    // The engine may be ahead of the end of an unsynced log. Its state is kept, and the log continues
     // from there.
     const { appliedIndex, durableIndex = appliedIndex } = options;
     this.index = Math.max(this.state.lastIndex, appliedIndex, durableIndex);

@@ -1,5 +1,5 @@
 // A replica's promise while its group keeps leases: for an election time-out after each heartbeat
-// of a leader it votes for no other replica and does not campaign, whatever the state of links. The
+// of a leader it votes for no other replica and does not campaign, regardless of the state of links. The
 // promise outlives the process: a file records that one may have been made, and after a start the
 // replica grants no vote until it has expired.
 //

@@ -60,7 +60,7 @@ export class Outbox {
       sent = this.post(part, payloads);
       if (!sent) break;
     }
-    // Else the leader would go on as if these were under way.
+    // Else the leader would continue as if these were under way.
     if (sent || type !== MessageType.append) return;
     this.#lostTo.push(to);
     group.engine.reportUnreachable(group.handle, to);

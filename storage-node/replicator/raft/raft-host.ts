@@ -134,7 +134,7 @@ export class RaftHost {
   }
 
   /**
-   * After a stall, queued messages are processed before time goes on: a stall of this process is
+   * After a stall, queued messages are processed before time continues: a stall of this process is
    * not silence of its peers.
    */
   #onTimer(): void {

@@ -298,7 +298,7 @@ export class RaftLog implements PartitionLog {
     const entry = this.#entry.take(this.#time)!;
     this.#gathered = [];
     this.#gatheredCount = 0;
-    // An entry of its own: the pod is told of it by its index.
+    // An entry of its own: the pod is notified of it by its index.
     const proposal = group.proposeAlone(entry);
     if (proposal < 0) {
       this.#lose(ticks);

@@ -291,7 +291,7 @@ export class RaftPod {
     }
   }
 
-  /** Time goes on by one tick. */
+  /** Time advances by one tick. */
   tick(): void {
     for (const act of this.#due.get(this.#ticks + 1) ?? []) act();
     this.#due.delete(this.#ticks + 1);

@@ -264,7 +264,7 @@ class History {
 
   /**
    * The leader loses one of the others, and the rest at about the time at which that one campaigns: they have heard of
-   * the leader just before. Busy clients go on writing wherever one leads, and reading at the old leader.
+   * the leader just before. Busy clients continue writing wherever one leads, and reading at the old leader.
    */
   #isolateLeader(): void {
     const leader = this.#leader();

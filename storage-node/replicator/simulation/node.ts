@@ -178,7 +178,7 @@ export class SimulatedNode {
     this.#disk = torn ? this.#disk.crash() : this.#disk.kill();
   }
 
-  /** Stops for so long, and then goes on as if nothing had been. */
+  /** Stops for so long, and then continues as if nothing had been. */
   pause(ms: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, this.#world.timeline.now + ms);
   }

@@ -188,7 +188,7 @@ export class UnreliableLog implements PartitionLog {
     }
   }
 
-  /** All from the `from`th pending position on is lost, while it goes on leading. */
+  /** All from the `from`th pending position on is lost, while it continues leading. */
   async loseTail(from: number): Promise<void> {
     const first = this.#pending[from];
     if (this.#cluster.leader !== this || first === undefined) return;

@@ -18,7 +18,7 @@ export class PendingWrites {
     return Math.max(-1, ...this.#writes.keys());
   }
 
-  /** A write that fails for good stays: nothing behind it is ever safe. */
+  /** A write that fails permanently stays: nothing behind it is ever safe. */
   add(lsn: number, write: Promise<void>): void {
     const done = write.then(
       () => {

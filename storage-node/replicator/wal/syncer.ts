@@ -113,7 +113,7 @@ export class Syncer {
     this.#release(true);
   }
 
-  /** Resolves when all writes are durable, whatever the policy. */
+  /** Resolves when all writes are durable, regardless of the policy. */
   async sync(): Promise<void> {
     const needed = this.#wal.neededLsn;
     while (this.#wal.durableLsn < needed && !this.#stopped) {

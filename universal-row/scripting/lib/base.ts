@@ -56,7 +56,7 @@ function nextOf(m: Machine): Callable {
       if (at >= 0) return [at + 1, t.list[at]];
     } else {
       rest = t.restPosition(key) + 1;
-      // A number that was in the list until its end was removed goes on with the rest.
+      // A number that was in the list until its end was removed continues with the rest.
       if (rest === 0 && typeof key !== 'number') throw m.error("invalid key to 'next'");
     }
     const at = t.seekRest(rest);

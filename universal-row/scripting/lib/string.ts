@@ -24,7 +24,7 @@ function fromStart(position: number, length: number): number {
   return -position > length ? 0 : length + position + 1;
 }
 
-/** Where a search has used up its slice: it goes on in the next one. */
+/** Where a search has used up its slice: it continues in the next one. */
 function* nextSlice(m: Machine): Generator<unknown, void, unknown> {
   if (!m.isStepping) m.tick();
   yield undefined;

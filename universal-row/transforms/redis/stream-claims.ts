@@ -316,7 +316,7 @@ function claimSome(
   return looked;
 }
 
-/** Answers an array of three with the id to go on from, 0-0 when there is nothing behind. */
+/** Answers an array of three with the id to continue from, 0-0 when there is nothing behind. */
 function answerNext(
   rows: Rows,
   args: Arguments,

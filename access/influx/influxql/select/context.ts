@@ -29,7 +29,7 @@ export interface SelectContext {
   readonly cost?: (() => Float64Array | undefined) | undefined;
   /** Processor time counted so far, in milliseconds: memory use is charged over this time. */
   readonly processorMs?: (() => number) | undefined;
-  /** Lets other work have its turn. Asked for whenever the statement has run for a while. */
+  /** Yields to other work. Asked for whenever the statement has run for a while. */
   yieldNow(): Promise<void>;
   /** Whether others are about: then a while is shorter. */
   isCrowded?(now: number): boolean;

@@ -33,7 +33,7 @@ export class Crc64 {
     return b.readInt32LE(at) === this.#low && b.readInt32LE(at + 4) === this.#high;
   }
 
-  /** Goes on from a sum that `write` wrote. */
+  /** Continues from a sum that `write` wrote. */
   load(b: Buffer, at: number): void {
     this.#low = b.readInt32LE(at);
     this.#high = b.readInt32LE(at + 4);

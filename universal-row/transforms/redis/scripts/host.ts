@@ -43,7 +43,7 @@ export interface ScriptHost {
   /** Sends a message when the script is done; returns how many clients listen now. */
   publish(channel: string, message: string, isSharded: boolean): number;
   log(level: number, text: string): void;
-  /** A script goes on step by step, until the function that is returned is called. */
+  /** A script continues step by step, until the function that is returned is called. */
   running(script: RunningScript): () => void;
 }
 

@@ -1,4 +1,4 @@
-// Runs a script, of EVAL or a function of FCALL, in its plain form, and in the stepping form when that cannot go on.
+// Runs a script, of EVAL or a function of FCALL, in its plain form, and in the stepping form when that cannot continue.
 
 import { ReadFault } from '../../../errors.ts';
 import type { Reply } from '../../../reply.ts';
@@ -127,7 +127,7 @@ export function runScript(call: ScriptCall, rows: Rows, reply: Reply): StepTrans
   }
 }
 
-/** The stepping form; `before` is the plain run that could not go on. */
+/** The stepping form; `before` is the plain run that could not continue. */
 function stepsOf(call: ScriptCall, before: ScriptRun | undefined): StepTransform {
   return function* (rows, _args, reply): Steps {
     const where = call.stepping();

@@ -1,6 +1,6 @@
 // One run of a script: the commands it calls, in the transaction of the command that called it.
 //
-// A script begins in its plain form. When that cannot go on (its slice is used up, a row has to be
+// A script begins in its plain form. When that cannot continue (its slice is used up, a row has to be
 // read, a command is long, a coroutine is made) the script is run again from its start in the form
 // that yields. Its effects stay: commands that were called already are answered from the record of
 // the first run, and are not run again. That works because a script sees nothing but its arguments
@@ -97,7 +97,7 @@ export class ScriptRun implements RunningScript {
     return this.#host;
   }
 
-  /** Goes on from where another run of the same script came to. */
+  /** Continues from where another run of the same script came to. */
   resume(before: ScriptRun): void {
     this.#record = before.#record;
     this.hasWritten = before.hasWritten;
@@ -139,7 +139,7 @@ export class ScriptRun implements RunningScript {
     try {
       outcome = this.#attempt(command);
     } catch (error) {
-      // Nothing has been written that would have to be undone: the run goes on from here.
+      // Nothing has been written that would have to be undone: the run continues from here.
       if (error instanceof ReadFault && !written && !isWrite(command.action)) {
         throw new NeedsSteps('command');
       }

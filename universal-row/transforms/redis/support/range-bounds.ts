@@ -38,7 +38,7 @@ function scoreBound(args: Arguments, word: number, exclusive: boolean): number {
   const skip = exclusive ? 1 : 0;
   const s = args.starts[word]! + skip;
   const n = args.lens[word]! - skip;
-  // Scans mostly go on to the end.
+  // Scans mostly continue to the end.
   if (n === 4 && isInf(args.buf, s + 1)) {
     if (args.buf[s] === plus) return Infinity;
     if (args.buf[s] === minus) return -Infinity;

@@ -29,7 +29,7 @@ const scannedLimitBytes = 512 * 1024;
 
 /**
  * Walks about `count`, or until a page is full. Something that is too large for any page is one by itself: a walk that
- * could not pass it would never end. Returns the cursor to go on from.
+ * could not pass it would never end. Returns the cursor to continue from.
  */
 export function walkPage(from: number, count: number, page: PageWalk): number {
   const limit = pageBytes - frameBytes;

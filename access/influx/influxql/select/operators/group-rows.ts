@@ -62,7 +62,7 @@ export class GroupRows implements Stream {
       const input = this.#inputs[this.#nextInput++];
       if (input === undefined) return true;
       this.#input = input.open();
-      // The first of all rows is yet to come; passes are told of the others.
+      // The first of all rows is yet to come; passes receive the others.
       if (this.#passes !== undefined) this.#startSeries();
     }
     const item = this.#input.next();

@@ -1,4 +1,4 @@
-// holt_winters: points that go on where a series ends, by its level, trend and season (the damped method
+// holt_winters: points that continue where a series ends, by its level, trend and season (the damped method
 // of Holt and Winters, fitted by Nelder and Mead's).
 
 import { minimise } from './nelder-mead.ts';

@@ -84,7 +84,7 @@ export class Integral implements Stream {
         const edge = slope * order(this.#end, previous) + before;
         this.#sum += 0.5 * (edge + before) * (order(this.#end, previous) / this.#unit);
         from = this.#end;
-        // For integers InfluxDB goes on with the value at the edge as the later one.
+        // For integers InfluxDB continues with the value at the edge as the later one.
         if (this.#isFloat) before = edge;
         else after = edge;
       }

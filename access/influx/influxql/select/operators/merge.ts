@@ -61,7 +61,7 @@ class Merge implements Stream {
   /** Inputs, the one with the earliest row first. */
   readonly #heap: Int32Array;
   #size = 0;
-  /** Inputs that have to be asked before anything can go on. */
+  /** Inputs that have to be asked before anything can continue. */
   #waiting: number[];
   #base = NaN;
 

@@ -35,7 +35,7 @@ export class FieldChecker {
   #hasDistinct = false;
   #hasReferences = false;
   #topBottom = '';
-  /** In the field at hand. */
+  /** In the current field. */
   #wildcardAllowed = true;
 
   constructor(around: FieldSurroundings) {

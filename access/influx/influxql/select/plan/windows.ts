@@ -135,7 +135,7 @@ function floorDivide(value: bigint, by: bigint): bigint {
 
 /**
  * The starts of the windows of a filled answer, one after the other, as the fill of InfluxDB finds them:
- * in a zone whose clock changes it goes on by the width, and puts itself right after the change.
+ * in a zone whose clock changes it continues by the width, and puts itself right after the change.
  */
 export class WindowSteps {
   time: bigint;
