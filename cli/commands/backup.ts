@@ -79,6 +79,6 @@ async function describe(result: BackupResult): Promise<string> {
 
 export const whatOf = {
   all: 'all',
-  entries: 'what was done since',
+  entries: 'changes since',
   shards: 'what has changed since',
 } as const;

@@ -68,7 +68,7 @@ export function databaseCommand(program: Command): void {
     ),
     async (client, flags: DatabaseFlags, name) => {
       if (!flags.yes)
-        await confirmName(`All data of database ${name} will be deleted for good.`, name!);
+        await confirmName(`All data of database ${name} will be deleted permanently.`, name!);
       const done = await client.request('DELETE', `${pageOf(flags)}/${encodeURIComponent(name!)}`);
       await answer(flags, done, () => `database ${name} is dropped`);
     },

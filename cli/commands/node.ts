@@ -35,7 +35,7 @@ export function nodeCommand(program: Command): void {
   withServer(
     node
       .command('remove <node>')
-      .description('Remove a drained node from the cluster for good; its server ends.'),
+      .description('Remove a drained node from the cluster permanently; its server ends.'),
     async (client, flags, text) => {
       const number = wholeNumber(text!);
       await client.request('DELETE', `${clusterPage}/nodes/${number}`);

@@ -47,7 +47,7 @@ export function partitionCommand(program: Command): void {
     withWait(
       partition
         .command('split <table> <partition>')
-        .description('Divide a partition in two while clients go on.')
+        .description('Divide a partition in two without interrupting clients.')
         .option(
           '--at <slot>',
           'first slot of the upper part (default: in the middle)',

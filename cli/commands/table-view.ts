@@ -89,7 +89,7 @@ function unusualOf(table: TableDescription): string {
 function consistencyNote({ consistency, model, cacheBypass }: TableDescription): string {
   if (consistency.kind === 'strong' || consistency.kind === 'lease') return '';
   const isRemembered = model === 'kv' && !cacheBypass;
-  return isRemembered ? 'answers to GET are remembered' : 'there is one copy: every read is strong';
+  return isRemembered ? 'answers to GET are cached' : 'there is one copy: every read is strong';
 }
 
 function consistencyText(consistency: Consistency): string {

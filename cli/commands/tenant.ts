@@ -128,7 +128,7 @@ async function drop(client: AdminClient, flags: TenantFlags, name?: string): Pro
   const page = tenantPage(name!);
   if (!flags.yes) {
     await client.get(page);
-    await confirmName(`All data of tenant ${name} will be deleted for good.`, name!);
+    await confirmName(`All data of tenant ${name} will be deleted permanently.`, name!);
   }
   await answer(flags, await client.request('DELETE', page), () => `tenant ${name} is dropped`);
 }

@@ -60,7 +60,7 @@ export function commandsDocs(): string {
     if (members.length === 0) continue;
     parts.push(
       `\n## ${titles[group]}\n`,
-      '| command | what it does | arity | runs as | flags | since | what differs from Redis |',
+      '| command | effect | arity | runs as | flags | since | differences from Redis |',
       '| --- | --- | --- | --- | --- | --- | --- |',
       ...members.sort((a, b) => (a.fullName < b.fullName ? -1 : 1)).map(tableRow),
     );

@@ -33,7 +33,7 @@ export const generalDifferences: readonly string[] = [
   '`maxmemory` counts the memory of rows of `memory` databases and 768 kB for the server itself; of `kv` databases a limit below that refuses writes, others do not count. Where its policy evicts, a command makes room among the rows of its own tenant, ' +
     'in `memory` databases; memory is looked at every 32 commands.',
   'Keyspace notifications leave when the answer to their command does: with `fsync always` once the log is safe. ' +
-    '`keymiss` is told of commands that only read.',
+    '`keymiss` is sent for commands that only read.',
   'Scores of -0 are stored as 0.',
   'Expiry times are kept as milliseconds in a double, so one beyond 2^53 ms is rounded.',
   'A write to a full disk is refused with `MISCONF` until there is room again; reads go on.',
@@ -82,7 +82,7 @@ export const differences: readonly Difference[] = [
   },
   {
     commands: ['scan', 'hscan', 'sscan', 'zscan'],
-    text: 'Order and cursors differ; what is there all along is seen at least once, as in Redis. An answer ends at 1 MB, whatever COUNT says',
+    text: 'Order and cursors differ; elements present throughout are returned at least once, as in Redis. An answer ends at 1 MB, independent of COUNT',
   },
   {
     commands: ['xadd', 'xtrim'],
@@ -146,7 +146,7 @@ export const differences: readonly Difference[] = [
     commands: ['restore'],
     text: 'Takes payloads of Redis up to 7.4, too; modules are refused. `IDLETIME` and `FREQ` have an effect where OBJECT tells of them',
   },
-  { commands: ['lcs'], text: 'Its table may take 512 MB, whatever `proto-max-bulk-len` is' },
+  { commands: ['lcs'], text: 'Its table may take 512 MB, independent of `proto-max-bulk-len`' },
   {
     commands: ['scan'],
     text: '`TYPE none` finds nothing, where redis-server tells of keys that have just expired',
@@ -176,7 +176,7 @@ export const differences: readonly Difference[] = [
   },
   {
     commands: ['acl|setuser'],
-    text: 'Of the own tenant, kept for good before the answer; a user that is switched off is disconnected; not within `MULTI`',
+    text: 'Users of the own tenant, stored durably before the answer; a user that is switched off is disconnected; not within `MULTI`',
   },
   { commands: ['acl|deluser'], text: 'Not within `MULTI`' },
   { commands: ['acl|save', 'acl|load'], text: 'Always the error that there is no ACL file' },
@@ -205,7 +205,7 @@ export const differences: readonly Difference[] = [
   { commands: ['lolwut'], text: 'Art of its own' },
   {
     commands: ['debug|sleep'],
-    text: 'Stops nobody but the caller; `DEBUG` has no other subcommand',
+    text: 'Delays only the caller; `DEBUG` has no other subcommand',
   },
   {
     commands: ['cluster|slots', 'readonly', 'readwrite', 'asking'],

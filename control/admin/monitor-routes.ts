@@ -62,8 +62,7 @@ export function monitorRoutes(app: FastifyInstance, sources: MonitorSources): vo
       method: 'GET',
       url: '/v1/ru',
       access: 'read',
-      summary:
-        'Request units spent in the slots of a time, the last hour if none is said, by tenant if nothing else is.',
+      summary: 'Request units spent, by time slot. Default: the last hour, by tenant.',
       query: schema.usageQuery,
       answer: schema.usageAnswer,
     },
@@ -115,7 +114,7 @@ export function monitorRoutes(app: FastifyInstance, sources: MonitorSources): vo
       url: '/v1/admission',
       access: 'read',
       summary:
-        'Tenants with a limit on request units: what is used of it, who waits, who was refused; those that use most of it first.',
+        'Tenants with a limit on request units: its use, queued and refused requests; ordered by use.',
       query: schema.admissionQuery,
       answer: schema.listOf('admission', schema.tenantAdmission),
     },

@@ -8,8 +8,8 @@ import { errorAnswer, type Schema } from './schemas.ts';
 const whoMay: Readonly<Record<Access, string>> = {
   open: 'Open to everyone.',
   local: 'Open on this machine where the API is served to this machine only; else for every role.',
-  read: 'For every role; a tenant sees what is its own.',
-  manage: 'For operators; for tenants what is their own.',
+  read: 'For every role; a tenant sees its own objects.',
+  manage: 'For operators; for tenants on their own objects.',
   readTenant: 'For operators, viewers, and the tenant itself.',
   manageTenant: 'For operators and the tenant itself.',
   observe: 'For operators and viewers.',

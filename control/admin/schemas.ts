@@ -76,7 +76,7 @@ const description = { type: 'string', maxLength: longestDescription } as const;
 const time = { ...whole, description: 'Unix milliseconds.' } as const;
 
 export const errorAnswer = record({
-  error: { type: 'string', description: 'What is wrong, for people.' },
+  error: { type: 'string', description: 'A readable message.' },
 });
 
 export const health = record({ status: text, reasons: { type: 'array', items: text } }, [
@@ -199,7 +199,7 @@ const consistency = {
     ...Object.keys(staleness()),
   ]),
   description:
-    'What a read may see. Of model kv, what is not strong is answered from memory where it can be; writes by way of this server are always seen.',
+    'Consistency of reads. Of model kv, reads that are not strong may be answered from a cache; writes through this server are always seen.',
 };
 
 function staleness() {
@@ -213,7 +213,7 @@ const plainTableProperties = {
     enum: [...tableModels, seriesModel],
     description: `${seriesModel}: a database of InfluxDB.`,
   },
-  readOnly: { ...flag, description: 'Whatever would change a row is refused.' },
+  readOnly: { ...flag, description: 'Commands that would change a row are refused.' },
   ttlDefaultMs: {
     ...whole,
     description:
@@ -243,7 +243,7 @@ const plainTableProperties = {
     description:
       'Whether requests may use what others leave beyond the quota of the tenant; server: as admission.allocation says. For operators to set.',
   },
-  cacheBypass: { ...flag, description: 'What is read is not kept in the caches above the disk.' },
+  cacheBypass: { ...flag, description: 'Rows and blocks that are read are not cached in memory.' },
 } as const;
 const tableProperties = {
   ...plainTableProperties,
@@ -321,7 +321,7 @@ export const usageQuery = object({
   by: {
     type: 'string',
     pattern: `^(${usageGroups.join('|')})(,(${usageGroups.join('|')}))*$`,
-    description: `What is told apart: ${usageGroups.join(', ')}, with commas between.`,
+    description: `Grouping: ${usageGroups.join(', ')}, with commas between.`,
   },
   limit: { type: 'integer', minimum: 1, maximum: 10_000 },
 });
@@ -372,7 +372,7 @@ export const tenantAdmission = record({
   quotaRu: units('Request units a second that it may spend on this plane.'),
   usedRu: units('Request units of the last second.'),
   usedRuMinute: units('Request units a second, over the last minute.'),
-  savedRu: units('Request units left over, which queries may have; below 0 what is owed.'),
+  savedRu: units('Accumulated request units for queries; below 0 a debt.'),
   warmupRu: units('Request units that a new tenant may still spend beyond its quota.'),
   classQuotaRu: units('Request units a second for scans, or for queries; 0 for no such limit.'),
   classUsedRu: units('What they cost in the last second, where there is such a limit.'),
@@ -420,7 +420,10 @@ const auditRecord = record(
   {
     seq: whole,
     at: time,
-    who: { ...text, description: 'A token, or how the secret was given to the server.' },
+    who: {
+      ...text,
+      description: 'Id of a token, or the name of the setting or file with the secret.',
+    },
     role: { type: 'string', enum: ['', ...adminRoles] },
     tenant: name,
     address: text,

@@ -42,8 +42,7 @@ export function userRoutes(app: FastifyInstance, tenants: TenantCatalog): void {
       method: 'POST',
       url: '/v1/tenants/:tenant/users',
       access: 'manageTenant',
-      summary:
-        'Make a user. Where nothing is said of its rights, it may do everything in its tenant.',
+      summary: 'Create a user. Without rights given, it may do everything in its tenant.',
       body: schema.newUser,
       answer: schema.madeUser,
       status: 201,

@@ -209,7 +209,8 @@ function nodeRoutes(app: FastifyInstance, there: () => ClusterAdmin): void {
       method: 'DELETE',
       url: '/v1/cluster/nodes/:node',
       access: 'operate',
-      summary: 'Take a drained node out of the cluster for good. Its number is never used again.',
+      summary:
+        'Remove a drained node from the cluster permanently. Its number is never used again.',
       answer: done,
     },
     async ({ path }) => {

@@ -95,7 +95,7 @@ function nodeFindings(
     {
       severity: 'warning',
       problem: `node ${node} (${addresses.control}) has been out of reach for ${Math.max(0, Math.round((now - since) / 1000))} s; ${rebuild}`,
-      remedy: `start it, or see why the others cannot reach it; if it is gone for good: polyrow node drain ${node}, then polyrow node remove ${node}`,
+      remedy: `start it, or see why the others cannot reach it; if it is lost permanently: polyrow node drain ${node}, then polyrow node remove ${node}`,
     },
   ];
 }

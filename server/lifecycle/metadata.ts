@@ -131,7 +131,7 @@ function report(event: MetadataEvent, name: string, tell: Tell): void {
       const known = `revision ${revision}, known to be the last ${Math.round(ageMs / 1000)} s ago`;
       tell(
         'warn',
-        `metadata in ${name} is out of reach: serving on with what is known (${known}); changes are refused: ${event.error.message}`,
+        `metadata in ${name} is out of reach: serving with the last known state (${known}); changes are refused: ${event.error.message}`,
       );
       return;
     }

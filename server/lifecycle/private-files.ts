@@ -47,7 +47,7 @@ export function closeToOthers(directory: string): string[] {
   const isSticky = (mode & 0o1000) !== 0;
   if ((mode & 0o002) !== 0 && !isSticky) {
     throw new ExitError(
-      `everyone may write to the data directory ${directory} (mode ${shown}), and so replace what is in it: chmod 0700 it, or choose another --data-dir`,
+      `everyone may write to the data directory ${directory} (mode ${shown}), and so replace its files: chmod 0700 it, or choose another --data-dir`,
     );
   }
   const why = isShared ? 'holds other files as well' : 'belongs to another user';

@@ -60,7 +60,7 @@ const queryGauges: typeof gauges = [
   ],
   [
     'saved_ru',
-    'Request units left over for queries; below 0 what is owed.',
+    'Accumulated request units for queries; below 0 a debt.',
     ({ queries }) => queries.units.balance,
   ],
 ];
@@ -116,7 +116,7 @@ export function admissionSamples(
     add(
       'gauge',
       'tenant_quota_used_ratio',
-      'Of the request units a second, what was used in the last second.',
+      'Share of the quota used in the last second.',
       Math.max(...same.map((limiter) => limiter.use.lastSecond / limiter.quota.perSecond)),
     );
     if (plane === 'redis') {

@@ -115,8 +115,8 @@ export class PlaneCache {
     const samples: MetricSample[] = [];
     const add = adder(samples, {});
     const { bytes, size, counts, refreshes } = this.#cache;
-    add('gauge', 'gateway_cache_bytes', 'Memory for answers that are remembered.', bytes);
-    add('gauge', 'gateway_cache_entries', 'Answers that are remembered.', size);
+    add('gauge', 'gateway_cache_bytes', 'Memory for cached answers.', bytes);
+    add('gauge', 'gateway_cache_entries', 'Cached answers.', size);
     add('counter', 'gateway_cache_hits', 'Reads answered from memory.', counts.hits);
     add('counter', 'gateway_cache_misses', 'Reads that a table had to answer.', counts.misses);
     add('counter', 'gateway_cache_refreshes', 'Answers read again in the background.', refreshes);

@@ -114,7 +114,7 @@ export class UsageCollector {
   start(): void {
     const write = (): void => {
       this.history.write().catch((error: Error) => {
-        this.#report(`what was spent cannot be written down: ${error.message}`);
+        this.#report(`usage cannot be saved: ${error.message}`);
       });
     };
     this.#timers.push(

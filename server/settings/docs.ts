@@ -35,7 +35,7 @@ export function configurationDocs(): string {
     const name = key.includes('.') ? key.slice(0, key.indexOf('.')) : 'general';
     if (name !== section) {
       parts.push(
-        `\n## ${name}\n\n| setting | what it does | values | default | Redis name | while running |`,
+        `\n## ${name}\n\n| setting | effect | values | default | Redis name | while running |`,
       );
       parts.push('| --- | --- | --- | --- | --- | --- |');
       section = name;

@@ -152,7 +152,7 @@ export const redisSettings = {
     default: 1_000_000,
     live: true,
     description:
-      'Keys that are remembered for clients that cache them (CLIENT TRACKING), of all tenants together; 0 no limit. Beyond it clients are told to forget keys.',
+      'Keys tracked for clients that cache them (CLIENT TRACKING), of all tenants together; 0 for no limit. Beyond it clients get invalidations.',
   },
   'redis.ru-per-second': {
     ...count,
@@ -166,7 +166,7 @@ export const redisSettings = {
     default: 64 * mib,
     live: true,
     description:
-      'Memory for answers to GET that are remembered, for up to ten seconds, of tables of model `kv` whose `consistency` is `eventual` or `bounded`; 0 for none.',
+      'Memory for cached answers to GET, kept for up to ten seconds, of tables of model `kv` whose `consistency` is `eventual` or `bounded`; 0 for none.',
   },
   'redis.client-output-buffer-limit': {
     type: 'text',

@@ -125,7 +125,7 @@ export class RowRestore {
 
   #refuseOtherTerm(pod: Pod): void {
     if (termOf(pod) === this.#terms.get(pod)) return;
-    throw new Error('another node leads what was to be restored: restore it again');
+    throw new Error('another node leads the group that was being restored: restore it again');
   }
 
   cancel(): void {

@@ -81,7 +81,7 @@ export class SeriesRestore {
     this.refuseRows();
     const { pod } = this.#options;
     if (termOf(pod) !== this.#term) {
-      throw new Error('another node leads what was to be restored: restore it again');
+      throw new Error('another node leads the group that was being restored: restore it again');
     }
     const { engine, log, pins } = pod.parts;
     const names = pod.databases().map(({ name }) => name);

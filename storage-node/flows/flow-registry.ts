@@ -65,7 +65,7 @@ export class FlowRegistry<C> {
       models: place.models === undefined ? undefined : new Set(place.models),
     };
     if (entry.before.length + entry.after.length === 0) {
-      throw new FlowError(`task ${task.name}: say what it comes before or after`);
+      throw new FlowError(`task ${task.name}: name the task that it comes before or after`);
     }
     this.#registered.push(entry);
     try {

@@ -2,18 +2,26 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { redisInstalled } from '../commands/redis-server.ts';
 import { Polyrow } from '../support/polyrow.ts';
 import { Random } from '../support/random.ts';
 import { RedisProcess } from '../support/redis-server.ts';
 import type { RespClient, Word } from '../support/resp-client.ts';
-import { show } from '../support/resp-value.ts';
+import { type RespValue, show } from '../support/resp-value.ts';
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const cleanups: (() => unknown)[] = [];
@@ -93,14 +101,21 @@ async function contents(client: RespClient, db: number): Promise<Map<string, str
     for (const [i, value] of values.entries()) {
       const type = kinds[i]!;
       if (type === 'none') continue;
-      let text = show(value);
-      if (type === 'set' || type === 'hash') text = Array.from(text).sort().join('');
+      let text = type === 'set' || type === 'hash' ? unordered(value, type) : show(value);
       text = text.replaceAll(/"radix-tree-(keys|nodes)" :\d+/g, '');
       const expires = show(times[i]!) === ':-1' ? '' : 'expires ';
       all.set(keys[at + i]!, `${type} ${expires}${text}`);
     }
   }
   return all;
+}
+
+/** Members or fields in an order of their own. */
+function unordered(value: RespValue, type: 'set' | 'hash'): string {
+  const items = 'items' in value ? value.items.map(show) : [];
+  if (type === 'set') return items.sort().join(' ');
+  const pairs = items.flatMap((item, i) => (i % 2 === 0 ? [`${item} ${items[i + 1]}`] : []));
+  return pairs.sort().join(' ');
 }
 
 async function expectSame(
@@ -170,12 +185,28 @@ describe.skipIf(!redisInstalled)('polyrow import', { timeout: 400_000 }, () => {
     return join(server.folder, 'dump.rdb');
   };
 
+  /** Filled and saved, for the tests that import its file; none of them changes it. */
+  let source: RedisProcess;
+  let dump: string;
+  beforeAll(async () => {
+    source = await RedisProcess.start([]);
+    const client = await source.client();
+    await fill(client);
+    dump = await saved(source, client);
+  });
+  afterAll(() => source.remove());
+
+  /** A copy of the file, as an import keeps its state beside it. */
+  const copied = (): string => {
+    const file = join(folder(), 'dump.rdb');
+    copyFileSync(dump, file);
+    return file;
+  };
+
   test.each(['memory', 'kv'])('an RDB file, into the %s model', async (model) => {
-    const source = await redis();
     const theirs = await source.client();
-    await fill(theirs);
     const target = await polyrow(model);
-    const file = await saved(source, theirs);
+    const file = copied();
     const run = new Import('--rdb', file, '--to', `redis://127.0.0.1:${target.redisPort}`);
     expect(`${run.output}${await run.code()}`).toBe('0');
     expect(run.output).toContain('1 function libraries');
@@ -191,11 +222,9 @@ describe.skipIf(!redisInstalled)('polyrow import', { timeout: 400_000 }, () => {
   });
 
   test('only the databases that are named, under other numbers', async () => {
-    const source = await redis();
     const theirs = await source.client();
-    await fill(theirs);
     const target = await polyrow();
-    const file = await saved(source, theirs);
+    const file = copied();
     const to = `redis://127.0.0.1:${target.redisPort}`;
     const run = new Import('--rdb', file, '--to', to, '--db', '3:5', '--no-functions');
     expect(await run.code()).toBe(0);
@@ -206,11 +235,11 @@ describe.skipIf(!redisInstalled)('polyrow import', { timeout: 400_000 }, () => {
   });
 
   test('an import of a file that is killed goes on where it was', async () => {
-    const source = await redis();
-    const theirs = await source.client();
+    const large = await redis();
+    const theirs = await large.client();
     await theirs.command('DEBUG', 'POPULATE', '300000', 'key', '40');
     const target = await polyrow();
-    const file = await saved(source, theirs);
+    const file = await saved(large, theirs);
     const words = ['--rdb', file, '--to', `redis://127.0.0.1:${target.redisPort}`];
     let kills = 0;
     for (; kills < 3; kills++) {
@@ -236,34 +265,38 @@ describe.skipIf(!redisInstalled)('polyrow import', { timeout: 400_000 }, () => {
     expect(await ours.text('GET', 'key:299999')).toBe(await theirs.text('GET', 'key:299999'));
   });
 
-  test.each([
-    [
-      'cut off',
-      (file: string) => truncateSync(file, statSync(file).size - 20),
-      'ends in the middle',
-    ],
-    ['no RDB file', (file: string) => writeFileSync(file, 'something else'), 'no RDB file'],
-    [
-      'another byte',
-      (file: string) => {
-        const text = Buffer.from('value');
-        const bytes = Buffer.alloc(statSync(file).size, 'REDIS0010');
-        text.copy(bytes, 100);
-        writeFileSync(file, bytes);
-      },
-      'RDB data is damaged',
-    ],
-  ])('a file that is damaged is refused: %s', async (_, damage, message) => {
-    const source = await redis();
-    const theirs = await source.client();
-    await fill(theirs);
-    const target = await polyrow();
-    const file = await saved(source, theirs);
-    damage(file);
-    const run = new Import('--rdb', file, '--to', `redis://127.0.0.1:${target.redisPort}`);
-    expect(await run.code()).toBe(1);
-    expect(run.output).toContain(message);
-    expect(run.output).not.toContain('\n    at ');
+  describe('damage', () => {
+    let target: Polyrow;
+    beforeAll(async () => {
+      target = await Polyrow.start();
+    });
+    afterAll(() => target.remove());
+
+    test.each([
+      [
+        'cut off',
+        (file: string) => truncateSync(file, statSync(file).size - 20),
+        'ends in the middle',
+      ],
+      ['no RDB file', (file: string) => writeFileSync(file, 'something else'), 'no RDB file'],
+      [
+        'another byte',
+        (file: string) => {
+          const text = Buffer.from('value');
+          const bytes = Buffer.alloc(statSync(file).size, 'REDIS0010');
+          text.copy(bytes, 100);
+          writeFileSync(file, bytes);
+        },
+        'RDB data is damaged',
+      ],
+    ])('a file that is damaged is refused: %s', async (_, damage, message) => {
+      const file = copied();
+      damage(file);
+      const run = new Import('--rdb', file, '--to', `redis://127.0.0.1:${target.redisPort}`);
+      expect(await run.code()).toBe(1);
+      expect(run.output).toContain(message);
+      expect(run.output).not.toContain('\n    at ');
+    });
   });
 
   /** Changes of all kinds, most of which show when they are done twice or left out. */
@@ -308,24 +341,24 @@ describe.skipIf(!redisInstalled)('polyrow import', { timeout: 400_000 }, () => {
   ])(
     'a redis-server whose writers go on, into the %s model; killed, and resumed',
     async (model, flags) => {
-      const source = await redis(
+      const master = await redis(
         ...['--repl-backlog-size', '64mb', '--repl-diskless-sync-delay', '0'],
         ...flags,
       );
-      const theirs = await source.client();
-      await theirs.command('DEBUG', 'POPULATE', '50000', 'filler', '40');
+      const theirs = await master.client();
+      await theirs.command('DEBUG', 'POPULATE', '20000', 'filler', '40');
       const target = await polyrow(model);
       const state = join(folder(), 'state');
       const words = [
         '--from',
-        `redis://127.0.0.1:${source.port}`,
+        `redis://127.0.0.1:${master.port}`,
         '--to',
         `redis://127.0.0.1:${target.redisPort}`,
         '--state',
         state,
       ];
       let isOver = false;
-      const writing = write(await source.client(), new Random(1), () => isOver);
+      const writing = write(await master.client(), new Random(1), () => isOver);
       try {
         // Once while the snapshot is loaded, and then while commands follow.
         const first = new Import(...words);
@@ -362,13 +395,13 @@ describe.skipIf(!redisInstalled)('polyrow import', { timeout: 400_000 }, () => {
   );
 
   test('a redis-server that accepts no replica is copied key by key', async () => {
-    const source = await redis('--rename-command', 'PSYNC', '');
-    const theirs = await source.client();
+    const master = await redis('--rename-command', 'PSYNC', '');
+    const theirs = await master.client();
     await fill(theirs);
     const target = await polyrow();
     const run = new Import(
       '--from',
-      `redis://127.0.0.1:${source.port}`,
+      `redis://127.0.0.1:${master.port}`,
       '--to',
       `redis://127.0.0.1:${target.redisPort}`,
       '--state',

@@ -73,7 +73,7 @@ describe.each(kinds.slice(0, 1))('metadata in $name', (kind) => {
     expect(refused).toMatchObject({ status: 503 });
     expect(refused.text).toContain('metadata cannot be changed now');
     expect(await metric(server, 'last_known_age_seconds')).toBeGreaterThan(0);
-    expect(server.output).toContain('is out of reach: serving on with what is known');
+    expect(server.output).toContain('is out of reach: serving with the last known state');
 
     proxy.open();
     await expect.poll(() => metric(server!, 'up')).toBe(1);
@@ -142,7 +142,7 @@ describe.each(kinds.slice(0, 1))('metadata in $name', (kind) => {
     const uri = flags[1]!.replace('//', '//polyrow:hush@');
     const failure = await Polyrow.start({ flags: ['--metadata', uri] }).catch((error) => error);
     expect(failure).toBeInstanceOf(StartError);
-    expect((failure as StartError).output).toContain('there is no copy of what was last known');
+    expect((failure as StartError).output).toContain('there is no copy of the last known state');
     expect((failure as StartError).output).not.toContain('hush');
   });
 

@@ -91,7 +91,7 @@ export const keysCommands: readonly CommandSpec[] = [
     keys: sourceAndTarget,
     group: 'generic',
     since: '1.0.0',
-    summary: 'Gives a key another name, in place of whatever has it.',
+    summary: 'Renames a key, replacing any key of the new name.',
     complexity: 'O(1)',
     action: Action.update,
     run: rename,

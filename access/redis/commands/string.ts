@@ -55,7 +55,7 @@ export const stringCommands: readonly CommandSpec[] = [
     keys: firstKey,
     group: 'string',
     since: '1.0.0',
-    summary: 'Sets the string under a key, whatever was there.',
+    summary: 'Sets the string under a key, replacing any value.',
     complexity: 'O(1)',
     action: Action.put,
     run: set,

@@ -164,7 +164,9 @@ export class LogReplica {
     // A node that has just taken over may be behind for a moment.
     this.#behindSince ??= performance.now();
     if (performance.now() - this.#behindSince < this.#restoredAfterMs) {
-      throw new MetadataUnavailable('the metadata store lacks what was read from it before');
+      throw new MetadataUnavailable(
+        'the metadata store lacks changes that were read from it before',
+      );
     }
     this.#behindSince = undefined;
     await this.#load(newest, deadline);

@@ -73,7 +73,7 @@ export class ResilientStore implements DocumentStore {
   static async open(options: ResilientStoreOptions): Promise<ResilientStore> {
     const store = new ResilientStore(options);
     let known: LastKnown | undefined;
-    let noCopy = 'there is no copy of what was last known';
+    let noCopy = 'there is no copy of the last known state';
     try {
       known = readLastKnown(options.copy);
     } catch (error) {
