@@ -18,22 +18,30 @@ export function polyrowHere(words: string[]): Promise<Finished> {
 }
 
 async function run(words: string[]): Promise<Finished> {
-  const printed = { out: '', err: '' };
-  const { stdout, stderr } = process;
-  const writes = { out: stdout.write, err: stderr.write };
-  const keep = (stream: 'out' | 'err'): typeof stdout.write => {
-    return (text: string | Uint8Array): boolean => {
-      printed[stream] += typeof text === 'string' ? text : Buffer.from(text).toString();
-      return true;
-    };
-  };
-  stdout.write = keep('out');
-  stderr.write = keep('err');
+  const [out, err] = [capture(process.stdout), capture(process.stderr)];
   try {
     // It answers every failure by an exit code.
-    return { code: await runProgram(words, noPlanes), ...printed };
+    const code = await runProgram(words, noPlanes);
+    return { code, out: out.text, err: err.text };
   } finally {
-    stdout.write = writes.out;
-    stderr.write = writes.err;
+    out.end();
+    err.end();
   }
+}
+
+/** What is written to a stream goes into `text` until `end`. */
+function capture(stream: NodeJS.WriteStream): { text: string; end: () => void } {
+  const before = Object.getOwnPropertyDescriptor(stream, 'write');
+  const captured = {
+    text: '',
+    end: () => {
+      if (before === undefined) Reflect.deleteProperty(stream, 'write');
+      else Object.defineProperty(stream, 'write', before);
+    },
+  };
+  stream.write = (text: string | Uint8Array): boolean => {
+    captured.text += typeof text === 'string' ? text : Buffer.from(text).toString();
+    return true;
+  };
+  return captured;
 }
