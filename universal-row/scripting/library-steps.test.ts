@@ -95,6 +95,25 @@ test.each([
   expect(run.longest).toBeLessThan(most);
 });
 
+test.each([
+  [
+    'matches',
+    `local n = 0 for w in string.gmatch(string.rep('a', 100000), 'a') do n = n + 1 end return n`,
+    100_000,
+  ],
+  ['replacements', `return #string.gsub(string.rep('a', 200000), 'a', 'bb')`, 400_000],
+  [
+    'comparisons',
+    `local t = {} for i = 1, 20000 do t[i] = 'x' .. (i * 7919) % 20000 end table.sort(t) return #t`,
+    20_000,
+  ],
+])('many %s count for what they take', (_, source, result) => {
+  const run = inSteps(source);
+  expect(run.result).toBe(result);
+  expect(run.steps).toBeGreaterThan(150);
+  expect(run.longest).toBeLessThan(most);
+});
+
 test('a match from one place is refused when it takes long, however long the text is', () => {
   expect(() => inSteps(`return string.find(string.rep('a', 4000000), '(.-)x')`)).toThrow();
 });

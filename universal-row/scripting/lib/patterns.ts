@@ -7,6 +7,9 @@ const maxCaptures = 32;
 const maxNesting = 200;
 /** Limit of a match from one position, which is one step of the script. */
 const mostSteps = 2_000_000;
+/** Instructions that an attempt from one position counts as, and a capture. */
+const attemptUnits = 16;
+const captureUnits = 48;
 
 const isPosition = -2;
 const isOpen = -1;
@@ -62,7 +65,7 @@ export class Matcher {
     this.#nesting = 0;
     this.#steps = 0;
     const end = this.#match(start, from);
-    this.#m.charge(this.#steps >>> 2);
+    this.#m.charge(attemptUnits + (this.#steps >>> 2));
     return end;
   }
 
@@ -84,6 +87,7 @@ export class Matcher {
 
   captures(start: number, end: number, whole: boolean): Value[] {
     const count = this.#level === 0 && whole ? 1 : this.#level;
+    this.#m.charge(captureUnits * count);
     return Array.from({ length: count }, (_, i) => this.capture(i, start, end));
   }
 

@@ -111,6 +111,9 @@ function* sort(m: Machine, table: Value, order: Value): Generator<unknown, unkno
   return noValues;
 }
 
+/** Instructions that a comparison of `sort` counts as, where it is not the script's own. */
+const compareUnits = 16;
+
 function* less(
   m: Machine,
   order: Callable | undefined,
@@ -121,7 +124,7 @@ function* less(
     const value = firstOf(yield* m.callBack(order, [a, b]));
     return value !== undefined && value !== false;
   }
-  if (--m.n < 0) {
+  if ((m.n -= compareUnits) < 0) {
     if (!m.isStepping) m.tick();
     yield undefined;
     m.resumed();

@@ -19,7 +19,7 @@ import type { RunningScript, ScriptCommand, ScriptHost } from './host.ts';
 import { type CallResult, ReplyValues } from './reply-values.ts';
 import { ownCommands } from './own-commands.ts';
 
-/** Instructions that a call of a command counts as, in a script's budget. */
+/** Instructions that a call of a command counts as, in a script's budget, beside one for two bytes of its words. */
 const callUnits = 200;
 const keptBytes = 64 * 1024;
 
@@ -134,6 +134,8 @@ export class ScriptRun implements RunningScript {
     if ((m.n -= callUnits) < 0) m.tick();
     const command = this.#prepared(words);
     if (typeof command === 'string') return this.#refused(words, command);
+    const { starts, lens, count } = this.#args;
+    if ((m.n -= (starts[count - 1]! + lens[count - 1]!) >>> 1) < 0) m.tick();
     const written = this.hasWritten;
     let outcome: CallResult | StepTransform;
     try {
