@@ -91,7 +91,7 @@ describe('the registry', () => {
     const registry = new FlowRegistry<void>();
     const check = (place: Placement, message: string) =>
       expect(() => registry.register(audit, place)).toThrow(message);
-    check({}, 'task audit: say what it comes before or after');
+    check({}, 'task audit: name the task that it comes before or after');
     check(
       { after: 'log' },
       'flow fetch *: audit comes after log, which it does not have (it has decode, admit, read, translate, reply, audit)',

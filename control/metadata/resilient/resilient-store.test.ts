@@ -156,7 +156,7 @@ test.each(['away', 'silent'] as const)(
 test('a start with nothing to go on with says why', async () => {
   elsewhere.state = 'away';
   await expect(open()).rejects.toThrow(
-    'connection refused; and there is no copy of what was last known',
+    'connection refused; and there is no copy of the last known state',
   );
   writeFileSync(join(folder, 'copy'), 'rubbish\n');
   await expect(open()).rejects.toThrow(/copy is damaged in line 1/);
