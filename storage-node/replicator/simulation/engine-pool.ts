@@ -8,6 +8,9 @@ import { Random } from './timeline.ts';
 
 const module = loadEngineModule();
 
+/** Growth of an engine's heap between two collections: histories are short, and memory is cheaper than time. */
+const collectorPercent = 1000;
+
 class PooledEngine extends WasmRaftEngine {
   readonly #world: { clock: bigint; random: Random };
   #groups: number[] = [];
@@ -20,6 +23,7 @@ class PooledEngine extends WasmRaftEngine {
       random: (bytes) => world.random.bytes(bytes),
     });
     this.#world = world;
+    this.setCollectorPercent(collectorPercent);
   }
 
   override create(options: GroupOptions): number {

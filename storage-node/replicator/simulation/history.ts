@@ -26,6 +26,17 @@ interface HistoryResult {
   memberChanges: number;
 }
 
+/** Probabilities by 100 ms. */
+interface Rates {
+  crash: number;
+  pause: number;
+  partition: number;
+  members: number;
+  links: number;
+  loneliness: number;
+}
+
+const noRates: Rates = { crash: 0, pause: 0, partition: 0, members: 0, links: 0, loneliness: 0 };
 const tickMs = 50;
 const healedMs = 20_000;
 /** Entries that must be committed once the faults have ended. */
@@ -48,24 +59,23 @@ class History {
   /** Most are short: many beginnings and ends find more in the same time than few long ones. */
   readonly #faultyMs: number;
   #idleUntil = 0;
+  /** The one that an isolated leader lost first. */
+  #candidate: { node: SimulatedNode; asksForVotes: () => void } | undefined;
   /** Each seed has faults of its own kinds and rates. */
-  readonly #rates: {
-    crash: number;
-    pause: number;
-    partition: number;
-    members: number;
-    links: number;
-    loneliness: number;
-  };
+  readonly #rates: Rates;
 
   constructor(seed: number, defect: Defect) {
     this.#random = new Random(seed);
     const random = this.#random;
+    // Some histories concern leases: an isolated leader, and a candidate that is quick to replace
+    // it. Other faults would mostly come before that.
+    const isOfLeases = new Random(seed ^ 0x5eed).chance(0.06);
     const isLong = random.chance(0.08);
-    this.#faultyMs = isLong ? 12_000 : 800 + random.next() * 2400;
+    const leastMs = isOfLeases ? 2500 : 800;
+    this.#faultyMs = isLong ? 12_000 : leastMs + random.next() * 2400;
     const often = isLong ? 1 : 3;
     const rate = (most: number): number => (random.chance(0.6) ? random.next() * most : 0);
-    this.#rates = {
+    const rates = {
       crash: rate(0.12 * often),
       pause: rate(0.06 * often),
       partition: rate(0.1 * often),
@@ -73,6 +83,7 @@ class History {
       links: rate(0.1 * often),
       loneliness: rate(0.06 * often),
     };
+    this.#rates = isOfLeases ? { ...noRates, loneliness: 0.5 } : rates;
     this.#network = new Network(this.#timeline, new Random(random.below(2 ** 32)), (_, to, bytes) =>
       this.#nodes.find(({ id }) => id === to)?.receive(bytes),
     );
@@ -85,13 +96,7 @@ class History {
       lateDelay: 400,
       isUnordered: random.chance(0.2),
     };
-    // Some histories concern leases: an isolated leader, and a candidate that is quick to replace
-    // it.
-    const isOfLeases = new Random(seed ^ 0x5eed).chance(0.06);
-    if (isOfLeases) {
-      this.#rates.loneliness = 0.2;
-      this.#network.faults.delay = 5;
-    }
+    if (isOfLeases) this.#network.faults.delay = 5;
     const leases = random.chance(0.3);
     const idleTicks = random.chance(0.5) ? 4 + random.below(10) : Infinity;
     const world = {
@@ -109,6 +114,7 @@ class History {
       syncMs: random.chance(0.3) ? 60 : 4,
       breach: (error: Error) => void (this.#failure ??= error),
       promised: (node: SimulatedNode, what: 'vote' | 'append' | 'outcome') => {
+        if (what === 'vote' && this.#candidate?.node === node) this.#candidate.asksForVotes();
         // Votes are rare beside the others.
         const often = what === 'vote' ? 3 : 0.05;
         if (this.#isHealed || !random.chance(this.#rates.crash * often)) return;
@@ -263,26 +269,40 @@ class History {
   }
 
   /**
-   * The leader loses one of the others, and the rest at about the time at which that one campaigns: they have heard of
+   * The leader loses one of the others, and the rest when that one asks for votes, or at a random time: they have heard of
    * the leader just before. Busy clients continue writing wherever one leads, and reading at the old leader.
    */
   #isolateLeader(): void {
     const leader = this.#leader();
-    if (leader === undefined) return;
+    if (leader === undefined || this.#candidate !== undefined) return;
     const first = this.#random.pick(this.#nodes.filter((node) => node !== leader));
-    const wait = this.#random.next() * 800;
+    const wait = this.#random.next() * 1200;
     // No writes meanwhile: the first replica has the whole log, so the others may vote for it.
     if (this.#random.chance(0.5)) this.#idleUntil = this.#timeline.now + wait;
-    for (const node of this.#nodes) {
-      if (node === leader) continue;
-      this.#timeline.after(node === first ? 0 : wait + this.#random.next() * 20, () => {
-        if (this.#isHealed) return;
-        this.#network.cut(leader.id, node.id);
-        this.#network.cut(node.id, leader.id);
-      });
-    }
-    const end = wait + 200 + this.#random.next() * 1500;
-    for (let at = wait; at < end; at += 15) {
+    this.#cutOff(leader, first);
+    let isAlone = false;
+    const cutRest = (): void => {
+      if (isAlone || this.#isHealed) return;
+      isAlone = true;
+      for (const node of this.#nodes) {
+        if (node === leader || node === first) continue;
+        this.#timeline.after(this.#random.next() * 20, () => this.#cutOff(leader, node));
+      }
+      this.#useAlone(leader, 200 + this.#random.next() * 800);
+    };
+    this.#candidate = { node: first, asksForVotes: cutRest };
+    this.#timeline.after(wait, cutRest);
+  }
+
+  #cutOff(a: SimulatedNode, b: SimulatedNode): void {
+    if (this.#isHealed) return;
+    this.#network.cut(a.id, b.id);
+    this.#network.cut(b.id, a.id);
+  }
+
+  /** Reads at the leader that is alone, and writes at others that lead, until its links are back. */
+  #useAlone(leader: SimulatedNode, end: number): void {
+    for (let at = 0; at < end; at += 15) {
       this.#timeline.after(at, () => {
         try {
           leader.read();
@@ -294,7 +314,10 @@ class History {
         }
       });
     }
-    this.#timeline.after(end, () => this.#network.heal());
+    this.#timeline.after(end, () => {
+      this.#candidate = undefined;
+      this.#network.heal();
+    });
   }
 
   /** Several lose the link to the leader, and campaign at about the same time. */
