@@ -635,6 +635,12 @@ export class Pod implements LocalPod {
     return this.turn.durable();
   }
 
+  /** As `durable`, by every policy. */
+  async synced(): Promise<void> {
+    await this.turn.durable();
+    await this.log.sync?.();
+  }
+
   whenSettled(position: number, then: (outcome: LogOutcome) => void): void {
     this.turn.whenSettled(position, then);
   }

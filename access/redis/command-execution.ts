@@ -112,8 +112,9 @@ export class CommandExecution {
 
   run(entry: CommandEntry, args: Arguments, reply: RespWriter, mark: number): void {
     entry.calls++;
-    const isOfCluster = entry.handle !== undefined && this.#owner.server.elsewhere !== undefined;
-    if (entry.run !== undefined && !isOfCluster) {
+    const isAlone = this.#owner.server.elsewhere === undefined;
+    const isHandled = entry.handle !== undefined && (!isAlone || entry.handlesAlone);
+    if (entry.run !== undefined && !isHandled) {
       this.#runOnPod(entry, args, reply, mark);
       return;
     }

@@ -32,6 +32,8 @@ export type NodeQuestion =
       readonly group: number;
       readonly copies: number;
       readonly ms: number;
+      /** Also until the leader itself has it on disk: a majority may do without. */
+      readonly local?: boolean;
     };
 
 /** Position in a group's log that covers all replies so far. */
@@ -39,6 +41,8 @@ export interface GroupPosition {
   readonly index: number;
   /** Replicas beside the leader that have it on disk. */
   readonly copies: number;
+  /** The leader has it on disk; absent where that was not asked. */
+  readonly isLocal?: boolean;
 }
 
 /** Questions about a tenant's clients. */
@@ -62,8 +66,8 @@ export interface Elsewhere {
     readonly silent: readonly number[];
   }>;
   /**
-   * Where a group's log is, once so many replicas beside its leader have all of that, or so long has passed. Rejects while
-   * there is no leader.
+   * Where a group's log is, once so many replicas beside its leader have all of that, with `local` the leader too, or so
+   * long has passed. Rejects while there is no leader.
    */
-  position(group: number, copies: number, ms: number): Promise<GroupPosition>;
+  position(group: number, copies: number, ms: number, local?: boolean): Promise<GroupPosition>;
 }

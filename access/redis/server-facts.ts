@@ -51,6 +51,8 @@ export interface ServerFacts {
   expiredRows(): number;
   /** Makes a checkpoint of every engine (SAVE, BGSAVE). */
   checkpoint(): Promise<void>;
+  /** Resolves when all that was written before is on disk, whatever the fsync policy. */
+  synced(): Promise<void>;
   lastCheckpointAt(): number;
   checkpointInProgress(): boolean;
   /** Stops the whole server (SHUTDOWN). */

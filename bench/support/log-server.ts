@@ -36,6 +36,7 @@ function factsOf(pod: Pod, directory: string): ServerFacts {
     evictedRows: () => 0,
     expiredRows: () => pod.expiredRows,
     checkpoint: () => pod.checkpoint(),
+    synced: () => pod.synced(),
     lastCheckpointAt: () => 0,
     checkpointInProgress: () => false,
     shutdown: () => process.kill(process.pid, 'SIGTERM'),

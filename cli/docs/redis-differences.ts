@@ -167,6 +167,10 @@ export const differences: readonly Difference[] = [
     text: 'Always 0, at once, on a server alone and in MULTI: there are no replicas. In a cluster: how many replicas beside the leader have on disk what was written, of the partitions of the selected database',
   },
   {
+    commands: ['waitaof'],
+    text: 'On a server alone the log is synced for it, and 0 replicas are answered without a wait; in MULTI 0 and 0. In a cluster: whether the leader has on disk what was written, and how many replicas beside it',
+  },
+  {
     commands: ['auth', 'hello'],
     text: 'The user may be one of another tenant, as `user@tenant`; not within `MULTI`. See docs/acl.md',
   },

@@ -278,21 +278,22 @@ export class ClusterRows implements Elsewhere {
     return await inTime(link.ask({ what: 'partition', question }), leaderAnswerMs);
   }
 
-  position(group: number, copies: number, ms: number): Promise<GroupPosition> {
+  position(group: number, copies: number, ms: number, local = false): Promise<GroupPosition> {
     const leader = this.executor(group)?.leader ?? 0;
     const isHere = this.#groups.pod(group) !== undefined;
     if (isHere && (copies === 0 || leader === this.#options.data.node)) {
-      return this.#groups.position(group, copies, ms);
+      return this.#groups.position(group, copies, ms, local);
     }
     const link = this.#links.get(leader)?.link;
     if (link === undefined) return Promise.reject(new Error(`group ${group} has no leader now`));
-    const question: NodeQuestion = { what: 'position', group, copies, ms };
+    const question: NodeQuestion = { what: 'position', group, copies, ms, local };
     return link.ask(question) as Promise<GroupPosition>;
   }
 
   #answer(question: NodeQuestion): unknown {
     if (question.what === 'position') {
-      return this.#groups.position(question.group, question.copies, question.ms);
+      const { group, copies, ms, local } = question;
+      return this.#groups.position(group, copies, ms, local);
     }
     if (question.what === 'partition') return this.#options.answerPartition(question.question);
     if (question.what !== 'followChanges') return this.#options.answer(question);

@@ -230,17 +230,18 @@ export class PlaneGroups<P extends ReplicaPod> {
 
   /**
    * Position of all earlier commits; only the leader knows how many replicas have it, so it alone
-   * is asked for copies.
+   * is asked for copies, and with `local` whether itself has it on disk.
    */
   async position(
     group: number,
     copies: number,
     ms: number,
-  ): Promise<{ index: number; copies: number }> {
+    local = false,
+  ): Promise<{ index: number; copies: number; isLocal: boolean }> {
     const deadline = performance.now() + ms;
-    const local = this.#replicas.get(group);
-    if (local === undefined) throw new Error(`group ${group} has no replica on this node`);
-    const { log, pod } = local;
+    const here = this.#replicas.get(group);
+    if (here === undefined) throw new Error(`group ${group} has no replica on this node`);
+    const { log, pod, replica: own } = here;
     // Entries evaluated here are part of it.
     if (pod.role === 'leader') await pod.durable?.();
     const outcome = await new Promise((resolve) => log.readBarrier(resolve));
@@ -249,11 +250,11 @@ export class PlaneGroups<P extends ReplicaPod> {
       const isLost = outcome !== 'committed' || (copies > 0 && pod.role !== 'leader');
       if (isLost) throw new Error(`group ${group} has no leader here`);
       const { members } = log.status().replication!;
-      const others = [...members.voters, ...members.learners].filter(
-        (one) => one !== local.replica,
-      );
+      const others = [...members.voters, ...members.learners].filter((one) => one !== own);
       const found = copies === 0 ? 0 : others.filter((one) => log.matchOf(one) >= index).length;
-      if (found >= copies || performance.now() >= deadline) return { index, copies: found };
+      const isLocal = copies > 0 && log.matchOf(own) >= index;
+      const isDone = found >= copies && (isLocal || !local);
+      if (isDone || performance.now() >= deadline) return { index, copies: found, isLocal };
       await new Promise((resolve) => setTimeout(resolve, copyPollMs));
     }
   }

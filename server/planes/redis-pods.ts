@@ -286,6 +286,11 @@ export class RedisPods {
     for (const pod of this.local()) await pod.checkpoint();
   }
 
+  /** Resolves when all that was written before is on disk, whatever the fsync policy. */
+  async synced(): Promise<void> {
+    await Promise.all(Array.from(this.local(), (pod) => pod.synced()));
+  }
+
   get lastCheckpointAt(): number {
     return Math.max(0, ...[...this.local()].map((pod) => pod.stats.lastCheckpointAt));
   }

@@ -135,6 +135,7 @@ export function serverFacts(of: {
     expiredRows: () => pods.sum((pod) => pod.expiredRows),
     evictedRows: (firstTable) => pods.evictedRows(firstTable),
     checkpoint: () => pods.checkpoint(),
+    synced: () => pods.synced(),
     lastCheckpointAt: () => pods.lastCheckpointAt,
     checkpointInProgress: () => pods.checkpointInProgress,
     shutdown: () => process.kill(process.pid, 'SIGTERM'),

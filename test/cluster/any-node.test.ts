@@ -78,6 +78,15 @@ describe('what reads may see', () => {
       expect(await node.multi().wait(1, 5000).exec()).toEqual([[null, 0]]);
     }
   });
+
+  test('WAITAOF tells on which disks it is', async () => {
+    for (const node of nodes) {
+      await node.set('waited', 'x'.repeat(100_000));
+      expect(await node.call('WAITAOF', 1, 2, 60_000)).toEqual([1, 2]);
+      expect(await node.call('WAITAOF', 1, 3, 10)).toEqual([1, 2]);
+      await expect(node.call('WAITAOF', 2, 0, 0)).rejects.toThrow('value must between 0 and 1');
+    }
+  });
 });
 
 describe('scripts', () => {

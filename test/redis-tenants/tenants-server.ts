@@ -172,6 +172,7 @@ export class TenantsServer {
         evictedRows: () => 0,
         expiredRows: () => 0,
         checkpoint: async () => {},
+        synced: async () => {},
         lastCheckpointAt: () => 0,
         checkpointInProgress: () => false,
         shutdown: () => {

@@ -132,6 +132,7 @@ export class ClusterNode {
         evictedRows: () => 0,
         expiredRows: () => 0,
         checkpoint: async () => {},
+        synced: async () => {},
         lastCheckpointAt: () => 0,
         checkpointInProgress: () => false,
         shutdown: () => {},

@@ -53,6 +53,7 @@ const sorting = ['set', 'sortedset', 'list', 'dangerous'] as const;
 // Where a command's group does not tell, by its own name or its container's.
 const exceptions: Readonly<Record<string, readonly Category[]>> = {
   wait: ['connection'],
+  waitaof: ['connection'],
   keys: ['keyspace', 'dangerous'],
   dbsize: ['keyspace'],
   flushdb: ['keyspace', 'dangerous'],

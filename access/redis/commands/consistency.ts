@@ -1,10 +1,10 @@
-// Consistency of a client's reads, and replication of its writes: CONSISTENCY, WAIT.
+// Consistency of a client's reads, and replication of its writes: CONSISTENCY, WAIT, WAITAOF.
 
 import { anyAge, defaultBounds } from '../../../contracts/table-properties.ts';
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import { Action } from '../../../universal-row/command.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
-import { wait } from '../../../universal-row/transforms/redis/keys.ts';
+import { wait, waitaof } from '../../../universal-row/transforms/redis/keys.ts';
 import { GroupExecutor } from '../../gateway/pods/group-executor.ts';
 import { SeenState } from '../../gateway/session-token.ts';
 import type { Client, ClientCommand } from '../client.ts';
@@ -20,6 +20,8 @@ const askMs = 1000;
 const noSession = 'ERR this connection has no session: CONSISTENCY SESSION begins one';
 const noPosition = 'ERR what the session has seen cannot be told now: a partition has no leader';
 const pauseMs = 20;
+/** The longest time of a timer. */
+const longestMs = 2 ** 31 - 1;
 
 /** Groups of replicas with the rows of the client's table. */
 function groupsOf({ server, table }: Client): number[] {
@@ -66,23 +68,37 @@ async function writeToken(client: Client, session: SeenState): Promise<void> {
   }
 }
 
-/** How many replicas beside the leader have all that this client was answered to have written. */
-async function copies(client: Client, least: number, ms: number): Promise<number> {
+/** On how many disks something is: that of the leader, and of replicas beside it. */
+interface Disks {
+  readonly local: number;
+  readonly copies: number;
+}
+
+/** On how many disks all is that this client was answered to have written; waits until these are at least so many. */
+async function disksOf(client: Client, least: Disks, ms: number): Promise<Disks> {
   const { elsewhere } = client.server;
   const deadline = performance.now() + (ms === 0 ? Infinity : ms);
-  let fewest = Infinity;
-  for (const group of groupsOf(client)) fewest = Math.min(fewest, await copiesOf(group));
-  return fewest === Infinity ? 0 : fewest;
+  let [local, copies] = [1, Infinity];
+  for (const group of groupsOf(client)) {
+    const found = await disksOfGroup(group);
+    [local, copies] = [Math.min(local, found.local), Math.min(copies, found.copies)];
+  }
+  return copies === Infinity ? { local: 0, copies: 0 } : { local, copies };
 
-  async function copiesOf(group: number): Promise<number> {
-    for (let known = 0; ; ) {
+  async function disksOfGroup(group: number): Promise<Disks> {
+    const isAsked = least.local + least.copies > 0;
+    for (let known = { local: 0, copies: 0 }; ; ) {
       const left = Math.max(0, deadline - performance.now());
-      const ms = least === 0 ? 0 : Math.min(left, askMs);
-      const asked = (elsewhere as Elsewhere).position(group, Math.max(least, 1), ms);
+      const ms = isAsked ? Math.min(left, askMs) : 0;
+      const most = Math.max(least.copies, 1);
+      const asked = (elsewhere as Elsewhere).position(group, most, ms, least.local === 1);
       // The group has no leader just now: it is asked again after a pause.
       const answer = await asked.catch(() => undefined);
-      if (answer !== undefined) known = answer.copies;
-      if (known >= least || left === 0 || client.closing || client.socket.destroyed) return known;
+      if (answer !== undefined) {
+        known = { local: answer.isLocal === true ? 1 : 0, copies: answer.copies };
+      }
+      const isDone = known.copies >= least.copies && known.local >= least.local;
+      if (isDone || left === 0 || client.closing || client.socket.destroyed) return known;
       if (answer === undefined) await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }
@@ -93,9 +109,43 @@ function waitFor(client: Client, args: Arguments, reply: RespWriter): Promise<vo
   const mark = reply.mark();
   wait(undefined as never, args, reply);
   reply.rollback(mark);
-  return copies(client, args.integer(1), args.integer(2)).then((count) => {
-    client.answer().integer(count);
+  const least = { local: 0, copies: args.integer(1) };
+  return disksOf(client, least, args.integer(2)).then(({ copies }) => {
+    client.answer().integer(copies);
   });
+}
+
+function waitForDisks(client: Client, args: Arguments, reply: RespWriter): Promise<void> {
+  const mark = reply.mark();
+  waitaof(undefined as never, args, reply);
+  reply.rollback(mark);
+  const [local, copies, ms] = [args.integer(1), args.integer(2), args.integer(3)];
+  const { elsewhere } = client.server;
+  const found =
+    elsewhere === undefined ? ownDisk(client, local, ms) : disksOf(client, { local, copies }, ms);
+  return found.then((disks) => {
+    const answer = client.answer();
+    answer.array(2);
+    answer.integer(disks.local);
+    answer.integer(disks.copies);
+  });
+}
+
+/** Of a server alone: there are no replicas to wait for. */
+async function ownDisk(client: Client, local: number, ms: number): Promise<Disks> {
+  if (local === 0) return { local: 0, copies: 0 };
+  let timer: NodeJS.Timeout | undefined;
+  const isOver = new Promise<number>((resolve) => {
+    if (ms > 0) timer = setTimeout(() => resolve(0), Math.min(ms, longestMs));
+  });
+  // While the disk fails it is on none, as health checks tell.
+  const synced = client.server.facts.synced().then(
+    () => 1,
+    () => 0,
+  );
+  const isSynced = await Promise.race([synced, isOver]);
+  clearTimeout(timer);
+  return { local: isSynced, copies: 0 };
 }
 
 const common = { flags: ['noscript'], group: 'generic' } as const;
@@ -113,6 +163,20 @@ export const consistencyCommands: readonly ClientCommand[] = [
     action: Action.fetch,
     run: wait,
     handle: waitFor,
+  },
+  {
+    ...common,
+    name: 'waitaof',
+    arity: 4,
+    syntax: 'numlocal numreplicas timeout:integer',
+    since: '7.2.0',
+    summary: 'Waits until the writes made so far are on disk, here and at replicas.',
+    complexity: 'O(1)',
+    keys: noKeys,
+    action: Action.fetch,
+    run: waitaof,
+    handle: waitForDisks,
+    handlesAlone: true,
   },
   {
     name: 'consistency',

@@ -19,6 +19,7 @@ export class CommandEntry {
   readonly run: Transform | undefined;
   readonly bind: CommandSpec['bind'];
   readonly handle: Handler | undefined;
+  readonly handlesAlone: boolean;
   readonly blocks: Blocking | undefined;
   readonly grows: boolean;
   readonly immediate: boolean;
@@ -65,6 +66,7 @@ export class CommandEntry {
     this.bind = spec.bind;
     this.run = spec.run ?? (spec.bind && notBound);
     this.handle = spec.handle;
+    this.handlesAlone = spec.handlesAlone === true;
     this.blocks = spec.blocks;
     this.grows = spec.flags.includes('denyoom');
     this.immediate = spec.immediate === true;

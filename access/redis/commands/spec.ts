@@ -124,6 +124,8 @@ export interface CommandSpec<C = never> {
   blocks?: Blocking;
   /** For a command on the connection or the server; beside `run`, in place of it in a cluster, but for MULTI. */
   handle?: Handler<C>;
+  /** Beside `run`: `handle` is called on a server alone, too; else in a cluster only. */
+  handlesAlone?: boolean;
   /** The command waits for its tenant's units as a command on rows does. */
   takesUnits?: boolean;
   /** The command does not convert its arguments, or counts the work: they may be of any length. */

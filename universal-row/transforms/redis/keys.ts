@@ -12,6 +12,8 @@ const keysPerStep = 256;
 
 const notATimeout = new CommandError('ERR timeout is not an integer or out of range');
 const negativeTimeout = new CommandError('ERR timeout is negative');
+const notPositive = new CommandError('ERR value is out of range, must be positive');
+const notOneOrNone = new CommandError('ERR value is out of range, value must between 0 and 1');
 
 export function del(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const { buf, starts, lens, count } = args;
@@ -100,8 +102,23 @@ export function renamenx(rows: Rows, args: Arguments, reply: Reply): void {
 /** Answers at once: there are no replicas to wait for. */
 export function wait(_rows: Rows, args: Arguments, reply: Reply): void {
   args.integer(1);
-  const timeout = args.integerOrNaN(2);
+  checkTimeout(args, 2);
+  reply.integer(0);
+}
+
+/** Answers at once: what a transaction writes is on no disk before its end. */
+export function waitaof(_rows: Rows, args: Arguments, reply: Reply): void {
+  const local = args.integer(1);
+  if (local < 0 || local > 1) throw notOneOrNone;
+  if (!(args.integerOrNaN(2) >= 0)) throw notPositive;
+  checkTimeout(args, 3);
+  reply.array(2);
+  reply.integer(0);
+  reply.integer(0);
+}
+
+function checkTimeout(args: Arguments, i: number): void {
+  const timeout = args.integerOrNaN(i);
   if (Number.isNaN(timeout)) throw notATimeout;
   if (timeout < 0) throw negativeTimeout;
-  reply.integer(0);
 }

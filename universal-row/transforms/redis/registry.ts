@@ -155,6 +155,7 @@ export const namedTransforms: readonly NamedTransform[] = [
   named('rename', keySpace.rename, update, 3),
   named('renamenx', keySpace.renamenx, update, 3),
   named('wait', keySpace.wait, fetch, 3, 'no-script'),
+  named('waitaof', keySpace.waitaof, fetch, 4, 'no-script'),
   named('llen', listElements.llen, fetch, 2),
   named('lindex', listElements.lindex, fetch, 3),
   named('lset', listElements.lset, update, 4, 'grows'),
