@@ -426,6 +426,7 @@ export class Server {
     const port = this.#adminPort ?? this.#config.get('admin.port');
     const admin = new AdminServer({
       ...this.#adminOptions(audit),
+      wideAudit: wide?.tellAudit(audit),
       metrics: this.#metrics,
       tables,
       config: configView(this.#config, this.#options.resolved.sources),

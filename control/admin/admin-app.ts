@@ -50,7 +50,7 @@ export async function adminApp(options: AdminServerOptions): Promise<FastifyInst
   partitionRoutes(app, tables);
   monitorRoutes(app, options);
   configRoutes(app, options.config);
-  auditRoutes(app, audit);
+  auditRoutes(app, audit, options.wideAudit);
   for (const register of options.moreRoutes ?? []) register(app);
   addRoute(
     app,

@@ -9,6 +9,7 @@ import {
 import type { FastifyInstance } from 'fastify';
 import type { Tables } from '../metadata/tables.ts';
 import type { AuditLog } from './audit/audit-log.ts';
+import type { WideAudit } from './audit/wide-audit.ts';
 import type { FixedToken } from './authenticator.ts';
 import type { ConfigView } from './config-view.ts';
 import type { Health } from './health.ts';
@@ -29,6 +30,8 @@ export interface AdminServerOptions extends MonitorSources {
   tables: Tables;
   config: ConfigView;
   audit: AuditLog;
+  /** The trails of all nodes of a cluster; absent on a server alone. */
+  wideAudit?: WideAudit | undefined;
   /** Operators' tokens besides those in the tenant catalog. */
   operatorTokens: readonly FixedToken[];
   /** The API is reachable from this machine only; health and metrics need no token then. */

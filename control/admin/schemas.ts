@@ -415,9 +415,14 @@ export const auditQuery = object({
   after: { ...whole, description: 'Number of the last record that is known already.' },
   limit,
   all: { ...flag, description: 'Those that only looked at something, too.' },
+  node: { ...whole, description: 'Only of this node of a cluster.' },
 });
 const auditRecord = record(
   {
+    node: {
+      ...whole,
+      description: 'In a cluster: the node that was called, which has numbered it.',
+    },
     seq: whole,
     at: time,
     who: {
@@ -433,9 +438,19 @@ const auditRecord = record(
     error: text,
     change: { type: 'object' },
   },
-  ['tenant', 'error', 'change'],
+  ['node', 'tenant', 'error', 'change'],
 );
-export const auditAnswer = listOf('audit', auditRecord);
+export const auditAnswer = record(
+  {
+    audit: { type: 'array', items: auditRecord },
+    silentNodes: {
+      type: 'array',
+      items: whole,
+      description: 'Nodes that have not answered: their records are missing.',
+    },
+  },
+  ['silentNodes'],
+);
 
 const partitionNumber = { ...whole, description: 'Of a partition; no other ever has it.' };
 const slot = { type: 'integer', minimum: 0, maximum: lastSlot } as const;

@@ -2,6 +2,12 @@
 // reports on clients, keys and costs are combined, and databases are created at their leaders.
 // Nodes out of reach, and those that do not answer in time, are left out.
 
+import type { AuditLog, AuditRecord } from '../../control/admin/audit/audit-log.ts';
+import {
+  type AuditQuery,
+  readAudit,
+  type WideAudit,
+} from '../../control/admin/audit/wide-audit.ts';
 import { ClusterError } from '../../control/cluster/cluster-admin.ts';
 import type { PlaneAccess } from '../../control/admin/plane-access.ts';
 import type { Json } from '../../control/metadata/document-store.ts';
@@ -16,7 +22,11 @@ import type { PlaneHost, Planes } from '../planes/plane-host.ts';
 import type { ClusterMetadata } from './cluster-metadata.ts';
 import type { ClusterNode } from './cluster-node.ts';
 
-const questions = { plane: 'admin/plane', usage: 'admin/usage' } as const;
+const questions = {
+  plane: 'admin/plane',
+  usage: 'admin/usage',
+  audit: 'admin/audit',
+} as const;
 const answerMs = 2000;
 /** Timeout of a change: a newly created group may have no leader yet. */
 const changeMs = 5000;
@@ -74,6 +84,45 @@ export class WidePlanes {
     return answers.flatMap((answer) =>
       answer.status === 'fulfilled' ? (answer.value as unknown as UsageRow[]) : [],
     );
+  }
+
+  /** From now on this node's audit trail is read through other nodes; returns the way to theirs. */
+  tellAudit(log: AuditLog): WideAudit {
+    const { identity, handlers } = this.#metadata;
+    handlers.on(questions.audit, (body) => {
+      return Promise.resolve(readAudit(log, body as unknown as AuditQuery) as unknown as Json);
+    });
+    const ask = async (node: number, query: AuditQuery): Promise<AuditRecord[]> => {
+      const body = query as unknown as Json;
+      return (await this.#metadata.ask(
+        node,
+        questions.audit,
+        body,
+        answerMs,
+      )) as unknown as AuditRecord[];
+    };
+    return {
+      node: identity.node,
+      of: async (node, query) => {
+        const isKnown = this.#metadata.reachability().some((one) => one.node === node);
+        if (!isKnown) throw new ClusterError(404, `there is no node ${node}`);
+        try {
+          return await ask(node, query);
+        } catch {
+          throw new ClusterError(503, `node ${node} does not answer`);
+        }
+      },
+      all: async (query) => {
+        const nodes = this.#metadata.reachability().map(({ node }) => node);
+        const asked = await Promise.allSettled(nodes.map((node) => ask(node, query)));
+        return {
+          answers: asked.flatMap((one, i) =>
+            one.status === 'fulfilled' ? [{ node: nodes[i]!, records: one.value }] : [],
+          ),
+          silent: nodes.filter((_, i) => asked[i]!.status === 'rejected'),
+        };
+      },
+    };
   }
 
   access(): PlaneAccess[] {

@@ -337,6 +337,32 @@ describe('the admin API of any node', () => {
     }
   });
 
+  test('has the audit trail of all nodes', async () => {
+    for (const i of [0, 1, 2]) {
+      await ask(i, 'POST', 'tenants/default/databases', { name: `audited${i}` });
+      await ask(i, 'DELETE', `tenants/default/databases/audited${i}`);
+    }
+    type Trail = { audit: Rows; silentNodes?: number[] };
+    for (const at of [0, 1, 2]) {
+      const { audit, silentNodes } = (await ask(at, 'GET', 'audit?limit=1000')) as Trail;
+      expect(silentNodes).toBeUndefined();
+      for (const i of [0, 1, 2]) {
+        const path = `/v1/tenants/default/databases/audited${i}`;
+        const found = audit.filter((record) => record['path'] === path);
+        expect(found.map(({ node }) => node)).toEqual([cluster.nodes[i]!.id]);
+      }
+      expect(audit.map(({ at: time }) => time)).toEqual(
+        audit.map(({ at: time }) => Number(time)).sort((a, b) => a - b),
+      );
+      const { id } = cluster.nodes[(at + 1) % 3]!;
+      const one = (await ask(at, 'GET', `audit?limit=1000&node=${id}&after=0`)) as Trail;
+      expect(new Set(one.audit.map(({ node }) => node))).toEqual(new Set([id]));
+      const { seq } = one.audit.at(-1)!;
+      const rest = (await ask(at, 'GET', `audit?node=${id}&after=${String(seq)}`)) as Trail;
+      expect(rest.audit).toEqual([]);
+    }
+  });
+
   test('tells what was spent, and what was slow, through all', async () => {
     await nodes[0].config('SET', 'slowlog-log-slower-than', '0');
     for (const [i, node] of nodes.entries()) await node.echo(`told:${i}`);

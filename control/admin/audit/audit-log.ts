@@ -32,7 +32,7 @@ export interface AuditRecord {
 
 export type AuditEntry = Omit<AuditRecord, 'seq'>;
 
-interface AuditFilter {
+export interface AuditFilter {
   /** Only calls by this tenant's callers. */
   tenant?: string | undefined;
   /** Includes reads. */
