@@ -34,6 +34,14 @@ const keyOverheadBytes = 256;
 const longestTimerMs = 0x7fffffff;
 const minus = 45;
 
+/** Commands that have begun to wait since the sockets were last read. */
+let begun: BlockedCommand[] = [];
+
+/** Resolves once the sockets have been read after this round of the event loop. */
+function nextReads(): Promise<void> {
+  return new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+}
+
 export class BlockedCommand implements WaitingCommand {
   readonly kind: string;
   readonly isShared: boolean;
@@ -47,6 +55,8 @@ export class BlockedCommand implements WaitingCommand {
   /** The time was up during an attempt. */
   #isOver = false;
   #hasEnded = false;
+  /** The sockets have not been read since it began to wait. */
+  #isNew = true;
 
   private constructor(owner: BlockedOwner, entry: CommandEntry, bytes: number) {
     this.#owner = owner;
@@ -71,7 +81,13 @@ export class BlockedCommand implements WaitingCommand {
     const at = typeof timeout === 'number' ? timeout : timeout(args);
     const given = args.float(at < 0 ? args.count + at : at);
     blocked.#start(unit === 'ms' ? given : given * 1000);
+    if (begun.push(blocked) === 1) setImmediate(BlockedCommand.#pass);
     return blocked;
+  }
+
+  static #pass(this: void): void {
+    for (const blocked of begun) blocked.#isNew = false;
+    begun = [];
   }
 
   #start(ms: number): void {
@@ -123,6 +139,14 @@ export class BlockedCommand implements WaitingCommand {
   /** A key it waits for has changed: tries the command again. */
   attempt(): MaybePromise<Tried> {
     const owner = this.#owner;
+    // Its client may have gone right after it sent the command. The end of its input is read behind the command, and maybe
+    // behind the change: an element that it took would be lost.
+    if (this.#isNew && !this.isShared) {
+      return nextReads().then(() => {
+        owner.server.tick.schedule();
+        return this.attempt();
+      });
+    }
     // A client that has closed its end takes no element, though it is some ticks until its connection is disposed of.
     const { server, socket } = owner;
     if (this.#hasEnded || owner.closed || socket.readableEnded || socket.destroyed) return 'failed';

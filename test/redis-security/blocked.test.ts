@@ -57,3 +57,33 @@ test('a client that has gone before a push takes nothing', async () => {
     expect(await answer).toContain('connection lost');
   }
 });
+
+test('a client that has gone right after its command takes nothing', async () => {
+  const { blocked } = server.redis;
+  const pusher = await server.client();
+  for (let i = 0; i < 30; i++) {
+    const waiting = await server.client();
+    expect(await waiting.text('PING')).toBe('+PONG');
+    const answer = waiting.text('BLMOVE', 'jobs', 'taken', 'LEFT', 'LEFT', 0).catch(String);
+    // The server has the command, the push and the end of the connection to read at the same moment.
+    const pushed = pusher.text('RPUSH', 'jobs', 'job');
+    waiting.socket.destroy();
+    expect(await pushed).toBe(':1');
+    await expect.poll(() => blocked.size, { interval: 1 }).toBe(0);
+    expect(await pusher.text('LPOP', 'jobs'), `round ${i}`).toBe('"job"');
+    expect(await answer).toContain('connection lost');
+  }
+});
+
+test('a push is handed to a client whose command was read just before', async () => {
+  const [waiting, other, pusher] = await Promise.all([1, 2, 3].map(() => server.client()));
+  for (let i = 0; i < 30; i++) {
+    const answer = waiting!.text('BLPOP', 'now', 0);
+    const later = other!.text('BLPOP', 'now', 0);
+    expect(await pusher!.text('RPUSH', 'now', 'a', 'b')).toMatch(/^:/);
+    expect((await Promise.all([answer, later])).toSorted()).toEqual([
+      expect.stringContaining('"a"'),
+      expect.stringContaining('"b"'),
+    ]);
+  }
+});
