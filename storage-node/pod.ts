@@ -296,9 +296,7 @@ export class Pod implements LocalPod {
         return;
       }
       if (this.engine.congested === true) {
-        const again = (): MaybePromise<Reply | void> => this.execute(command, reply);
-        // After a failure the command is refused for its reason.
-        return this.engine.drained!().then(again, again);
+        return this.#whenDrained(reply, (own) => this.execute(command, own));
       }
     }
     if (!turn.isOpen) turn.open();
@@ -419,12 +417,26 @@ export class Pod implements LocalPod {
       );
       if (waits !== undefined) return waits;
     }
+    if (this.engine.congested === true && this.engine.failure === undefined) {
+      return this.#whenDrained(reply, (own) => this.executeAll(commands, own, before));
+    }
     if (this.flows !== undefined) return this.flows.executeAll(commands, reply, before);
     const wait = this.#attemptAll(commands, reply, before, undefined);
     if (wait instanceof LongRun) return this.longs.finish(wait);
     if (wait === undefined) return;
     const again = (): MaybePromise<Reply | void> => this.executeAll(commands, reply, before);
     return this.#whenRead(wait, commands[0], reply, again);
+  }
+
+  /** Runs commands later. The answer that they would have written to may be shared with those of others. */
+  async #whenDrained(
+    reply: Reply,
+    then: (own: Reply) => MaybePromise<Reply | void>,
+  ): Promise<Reply> {
+    const own = reply.fork(reply.mark());
+    // After a failure they are refused for its reason.
+    await this.engine.drained!().catch(() => {});
+    return (await then(own)) ?? own;
   }
 
   /** Runs commands again once what they were reading is there, unless this pod is closed by then. */
