@@ -20,6 +20,9 @@ export class SeriesError extends Error {
 /** The database takes no changes from clients. */
 export class ReadOnlyError extends SeriesError {}
 
+/** A change is larger than the log of its database takes. */
+export class TooLargeError extends SeriesError {}
+
 /** The database cannot be served just now. The request may be sent again: points that are there already change nothing. */
 export class UnavailableError extends SeriesError {}
 

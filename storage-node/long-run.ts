@@ -10,7 +10,7 @@ import type { RowWork } from '../universal-row/row-work.ts';
 import type { Steps, StepTransform } from '../universal-row/steps.ts';
 import { TimeSlice, type PodAdmission } from '../contracts/pod-admission.ts';
 import type { Engine, SuspendedEntry } from '../engines/engine.ts';
-import { opsRoomBytes } from './replicator/partition-log.ts';
+import { opsRoomBytes, tooLargeText } from './replicator/partition-log.ts';
 import type { Transaction } from './transaction.ts';
 
 /** Time slice in milliseconds before other work has the thread, where no demand for it is known. */
@@ -39,6 +39,8 @@ interface LongRunOptions {
   readonly attempt: (command: Command, tx: Transaction, reply: Reply) => StepTransform | void;
   /** Called in the instant in which the last step is done, with the engine's entry open. */
   readonly complete: (run: LongRun) => void;
+  /** A run that writes more is undone, and answered with an error. */
+  readonly maxBytes: number;
   /** The text to answer a failure with. */
   readonly errorText: (command: Command, error: unknown) => string;
 }
@@ -87,7 +89,7 @@ export class LongRun {
 
   /** Resolves when the run is complete, or abandoned because its client is gone. */
   async run(): Promise<void> {
-    const { engine, admission, commands, complete, ready } = this.#options;
+    const { engine, admission, commands, complete, ready, maxBytes } = this.#options;
     const { tx } = this;
     const first = commands[0]!;
     const steps = this.#all();
@@ -119,6 +121,14 @@ export class LongRun {
         const answered = this.reply.mark();
         const next = steps.next();
         this.steps++;
+        if (this.logBytes > maxBytes) {
+          steps.return();
+          engine.rollback();
+          first.isUndone = true;
+          this.reply.rollback(0);
+          this.reply.error(`ERR ${tooLargeText(maxBytes)}`);
+          return;
+        }
         if (next.done === true) {
           complete(this);
           return;

@@ -109,6 +109,7 @@ export class PodRuns {
       },
       ready: () => turn.ahead?.moving,
       complete: (done) => this.#commit(done),
+      maxBytes: this.#options.log.maxWriteBytes ?? Infinity,
       errorText,
     });
     run.workBefore = load()?.beginLong();
@@ -154,6 +155,7 @@ export class PodRuns {
     for (const touched of tx.touched) own.touched.push(touched);
     own.refresh();
     turn.committed(index);
+    turn.endIfFull();
   }
 
   /**

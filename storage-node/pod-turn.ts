@@ -12,7 +12,7 @@ import { AheadEngine } from './ahead/ahead-engine.ts';
 import type { LongRuns } from './long-runs.ts';
 import { PartitionMarks } from './partition-marks.ts';
 import { Replica } from './replica.ts';
-import type { PartitionLog } from './replicator/partition-log.ts';
+import { fullTickBytes, type PartitionLog } from './replicator/partition-log.ts';
 import { RowObservers } from './row-observers.ts';
 import type { TableRulesByNumber } from './table-rules.ts';
 import { everything } from './row-view.ts';
@@ -48,6 +48,8 @@ export class PodTurn {
   readonly unclaimed = new RowWork();
   now = 0;
   isOpen = false;
+  /** Where the log's writer is when the tick is to end: its entry has room for one more command. */
+  readonly fullAt: number;
   readonly #tables: TableRulesByNumber;
   readonly #clock: Clock;
   #keepsExpired = false;
@@ -56,6 +58,8 @@ export class PodTurn {
 
   constructor({ engine, log, group, tables, clock, rng, runs, checkpoint }: PodTurnOptions) {
     this.log = log;
+    const { maxWriteBytes } = log;
+    this.fullAt = maxWriteBytes === undefined ? Infinity : Math.min(maxWriteBytes, fullTickBytes);
     this.#tables = tables;
     this.#clock = clock;
     this.#rng = rng;
@@ -152,9 +156,14 @@ export class PodTurn {
     const servedAt = this.isOpen ? this.now : undefined;
     this.isOpen = false;
     const position = this.log.endTurn(servedAt);
-    this.ahead?.endTick(position);
+    this.ahead?.endTick(position, this.log.pendingBytes ?? 0);
     this.engine.endTurn();
     return position;
+  }
+
+  /** After commands that wrote much: later ones are of another entry. */
+  endIfFull(): void {
+    if (this.log.writer.pos > this.fullAt) this.end();
   }
 
   /** As `end`; -1, too, where the position is committed, as one that only read may be at once. */

@@ -38,7 +38,7 @@ import { PodRuns } from './pod-runs.ts';
 import { PodTurn } from './pod-turn.ts';
 import { PodMaintenance } from './pod-maintenance.ts';
 import type { Replica } from './replica.ts';
-import type { LogRole, PartitionLog } from './replicator/partition-log.ts';
+import { type LogRole, type PartitionLog, tooLargeText } from './replicator/partition-log.ts';
 import type { ChangeListener } from '../universal-row/row-change.ts';
 import type { TableHolds } from './table-holds.ts';
 import { tableFreed } from './table-waits.ts';
@@ -133,6 +133,7 @@ export class Pod implements LocalPod {
    */
   private readonly mayMiss: boolean;
   private readonly workBefore = new RowWork();
+  private readonly maxWriteBytes: number;
   /** Load of a replica; undefined for a single pod. */
   readonly load: PodLoad | undefined;
   private readonly checkpoints: Checkpoints;
@@ -159,6 +160,7 @@ export class Pod implements LocalPod {
     this.tx = this.turn.tx;
     this.mayMiss = options.engine.expectRows !== undefined;
     this.log = options.log;
+    this.maxWriteBytes = options.log.maxWriteBytes ?? Infinity;
     this.pins = options.pins;
     this.tables = options.tables;
     this.clock = options.clock;
@@ -318,6 +320,12 @@ export class Pod implements LocalPod {
         return this.#whenRead(failure, command, reply, () => this.execute(command, reply));
       }
     }
+    const isFull = log.writer.pos > turn.fullAt;
+    if (isFull && log.writer.pos - logged > this.maxWriteBytes) {
+      this.#refuseLarge(reply, mark, command);
+      this.load?.end(work, reply.mark() - mark);
+      return;
+    }
     work.logBytes += log.writer.pos - logged;
     if (long !== undefined && log.writer.pos > logged) {
       // A script has written already: that becomes the beginning of the run.
@@ -327,6 +335,7 @@ export class Pod implements LocalPod {
     const index = log.end();
     if (index !== 0) turn.committed(index);
     else if (tx.touched.length !== 0) turn.notify();
+    if (isFull) turn.end();
     if (long !== undefined) return this.longs.start([command], 0, long, reply, mark);
     this.load?.end(work, reply.mark() - mark);
   }
@@ -569,11 +578,20 @@ export class Pod implements LocalPod {
       const index = log.writer.pos > logged ? 1 : 0;
       outcomes[i] = { kind, error, index, touched: tx.touched.slice(touched) };
     }
+    const isFull = log.writer.pos > turn.fullAt;
+    if (isFull && log.writer.pos - entryAt > this.maxWriteBytes) {
+      const error = this.#refuseLarge(reply, start, commands[0]!);
+      outcomes?.fill({ kind: 'refused', error, index: 0, touched: [] });
+      tx.observing = turn.isObserved;
+      this.load?.end(work, reply.mark() - start, commands.length);
+      return undefined;
+    }
     const index = log.end();
     for (const outcome of outcomes ?? []) if (outcome!.index !== 0) outcome!.index = index;
     tx.observing = turn.isObserved;
     if (index !== 0) turn.committed(index);
     else if (turn.listener !== undefined) turn.notify();
+    if (isFull) turn.end();
     this.load?.end(work, reply.mark() - start, commands.length);
     return undefined;
   }
@@ -584,18 +602,33 @@ export class Pod implements LocalPod {
    * the engine, so they are logged, and the log and the engine stay the same.
    */
   #recover(error: unknown, reply: Reply, mark: number, command: Command): Promise<void> | string {
-    reply.rollback(mark);
     if (error instanceof ReadFault) {
       this.stats.readFaults++;
-      this.log.abandon();
-      this.engine.rollback();
-      this.tx.touched.length = 0;
-      this.tx.refresh();
+      this.#undo(reply, mark);
       this.tx.work.restart(this.workBefore);
       this.load?.missed();
       return error.ready;
     }
+    reply.rollback(mark);
     const text = this.#errorText(command, error);
+    reply.error(text);
+    return text;
+  }
+
+  /** Undoes the open entry, and its answer, which begins at `mark`. */
+  #undo(reply: Reply, mark: number): void {
+    reply.rollback(mark);
+    this.log.abandon();
+    this.engine.rollback();
+    this.tx.touched.length = 0;
+    this.tx.refresh();
+  }
+
+  /** Undoes what writes more than a log entry has room for, and answers the error, which it returns. */
+  #refuseLarge(reply: Reply, mark: number, first: Command): string {
+    this.#undo(reply, mark);
+    first.isUndone = true;
+    const text = `ERR ${tooLargeText(this.maxWriteBytes)}`;
     reply.error(text);
     return text;
   }

@@ -3,7 +3,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { maxTime, minTime, UnavailableError } from '../contracts/series-store.ts';
+import { maxTime, minTime, TooLargeError, UnavailableError } from '../contracts/series-store.ts';
 import type { CatalogChange } from '../contracts/series-store.ts';
 import { MemoryDisk } from '../engines/memory/testing/memory-disk.ts';
 import { Random } from '../engines/memory/testing/oracle.ts';
@@ -253,6 +253,38 @@ class History {
     await reference.close();
   }
 }
+
+test('a batch of points that is larger than an entry is refused, and leaves nothing', async () => {
+  const cluster = new UnreliableCluster();
+  const node = new Node(1, cluster, []);
+  await node.open();
+  await node.log.lead();
+  const { pod, log } = node;
+  const settled = async <T>(change: Promise<T> | T): Promise<T> => {
+    let isOver = false;
+    const over = Promise.resolve(change).finally(() => (isOver = true));
+    over.catch(() => {});
+    while (!isOver) {
+      await nextTurn();
+      log.commit(Infinity);
+    }
+    return over;
+  };
+  const write = (points: number): ReturnType<SeriesPod['write']> => {
+    const list = Array.from({ length: points }, (_, n): TestPoint => {
+      return { series: `m,s=${n}`, time: BigInt(n), fields: { v: n } };
+    });
+    return pod.write('db', '', batchOf(new TestSeriesCache(), list));
+  };
+  await settled(pod.change({ kind: 'createDatabase', database: 'db' }));
+  log.maxWriteBytes = 500;
+  const entries = cluster.committed.length;
+  await expect(settled(write(100))).rejects.toThrow(TooLargeError);
+  expect(cluster.committed.length).toBe(entries);
+  expect(await settled(write(3))).toMatchObject({ written: 3 });
+  expect(inOneGo(node.engine.seriesKeys({ database: 'db', retentionPolicy: '' }))).toHaveLength(3);
+  await pod.close();
+});
 
 test('replicas hold what is committed, and nothing of what was lost', async () => {
   const only = process.env['POLYROW_SEED'];

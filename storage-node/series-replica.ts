@@ -10,15 +10,17 @@ import {
   NotLeaderError,
   OutcomeUnknownError,
   SeriesError,
+  TooLargeError,
   UnavailableError,
 } from '../contracts/series-store.ts';
 import type { SeriesEngine } from '../engines/series-engine.ts';
 import { chunksOf, entriesOf } from './series-snapshot.ts';
-import type {
-  LogListener,
-  LogRole,
-  PartitionLog,
-  StateSnapshot,
+import {
+  type LogListener,
+  type LogRole,
+  type PartitionLog,
+  type StateSnapshot,
+  tooLargeText,
 } from './replicator/partition-log.ts';
 import { entryOpsAt } from './replicator/tick-entry.ts';
 
@@ -195,8 +197,14 @@ export class SeriesReplica implements LogListener {
       return true;
     }
     log.begin();
+    const startAt = log.writer.pos;
     try {
       change.result = change.prepare();
+      const { maxWriteBytes = Infinity } = log;
+      // With the changes before it, which are no more than `fullEntryBytes`, the entry has room for as much.
+      if (log.writer.pos - startAt > maxWriteBytes) {
+        throw new TooLargeError(tooLargeText(maxWriteBytes));
+      }
     } catch (error) {
       log.abandon();
       // The encoded form of earlier changes suffices: their numbers are found again when they are

@@ -126,6 +126,11 @@ export interface Command {
    * one, on the first. The reader resets it.
    */
   notRun?: NotRun | undefined;
+  /**
+   * Of commands that run as one, on the first: all of them were undone after they had begun, and one error answers them. The
+   * reader resets it.
+   */
+  isUndone?: boolean | undefined;
   /** For scripts: rights of the user, for remote pods; absent if unrestricted. */
   rights?: string | undefined;
   /** For EVALSHA: the script, if it is known here, for remote pods. */

@@ -313,6 +313,7 @@ export class TransactionState {
     const done = route.executor.executeAll(commands, out, isClean, guard);
     const finish = (): Promise<unknown> | undefined => {
       owner.held.release('transaction', bytes);
+      if (commands[0]?.isUndone === true) hasRun = false;
       const waiting: Promise<unknown>[] = [];
       // Not before: a watched key may change while rows are read, and then nothing is to be done.
       for (const one of hasRun ? elsewhere : []) {

@@ -79,6 +79,7 @@ export class ClusterNode implements ClusterAdmin {
       host: listen.host,
       port: listen.port + clusterPorts[plane],
       view: this.#feed.view,
+      maxWriteBytes: config.get('cluster.max-entry-bytes'),
     };
   }
 

@@ -53,6 +53,7 @@ class Node {
         secret,
         host: '127.0.0.1',
         port: Number(place.split(':')[1]),
+        maxWriteBytes: 64 * 1024 * 1024,
         view: this.#view,
       },
       tables: this.tables,

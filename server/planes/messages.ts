@@ -72,6 +72,8 @@ export interface PlaneCluster {
   host: string;
   port: number;
   view: ClusterView;
+  /** Most bytes that a command may write. */
+  maxWriteBytes: number;
 }
 
 export interface ConfigChange {

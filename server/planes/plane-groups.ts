@@ -16,9 +16,9 @@ import type {
 } from '../../contracts/cluster.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { nextMemberStep } from '../../storage-node/group-members.ts';
-import type { LogRole } from '../../storage-node/replicator/partition-log.ts';
+import { fullLogBytes, type LogRole } from '../../storage-node/replicator/partition-log.ts';
 import { RaftHost } from '../../storage-node/replicator/raft/raft-host.ts';
-import type { RaftLog } from '../../storage-node/replicator/raft/raft-log.ts';
+import { entryBytesFor, type RaftLog } from '../../storage-node/replicator/raft/raft-log.ts';
 import type { RaftPod } from '../../storage-node/replicator/raft/raft-pod.ts';
 import { nodeOfReplica } from '../../storage-node/replicator/raft/replica-id.ts';
 import { TcpTransport } from '../../storage-node/replicator/transport/tcp-transport.ts';
@@ -113,12 +113,14 @@ export class PlaneGroups<P extends ReplicaPod> {
     const listener = new ClusterListener(context, report);
     await listener.listen(host, port);
     const transport = new TcpTransport({ listener, context });
+    const maxEntryBytes = entryBytesFor(data.maxWriteBytes);
     const raft = await RaftHost.open({
       disk: realDisk,
       directory: join(directory, 'wal'),
       ids: { cluster, node },
       transport,
       onFatal: fatal,
+      limits: { maxEntryBytes, maxPendingBytes: maxEntryBytes + fullLogBytes },
     });
     return new PlaneGroups(options, listener, context, transport, raft);
   }

@@ -1,7 +1,7 @@
 // The cluster that a server is a node of. docs/cluster.md says how one is formed.
 
 import type { Setting } from './setting.ts';
-import { seconds } from './setting-forms.ts';
+import { anySize, mib, seconds } from './setting-forms.ts';
 
 export const clusterSettings = {
   'cluster.listen': {
@@ -47,6 +47,14 @@ export const clusterSettings = {
     live: true,
     description:
       'Replicas of all data, each on another node. While there are fewer nodes there are as many replicas as nodes. The value of the node that leads the metadata counts.',
+  },
+  'cluster.max-entry-bytes': {
+    ...anySize,
+    min: mib,
+    max: 64 * mib,
+    default: 64 * mib,
+    description:
+      'Most bytes that one command, script or transaction may write on a node of a cluster, as its replicas get them in one log entry. One that writes more is refused and changes nothing.',
   },
   'cluster.rebuild-after': {
     ...seconds,

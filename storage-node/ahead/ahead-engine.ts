@@ -14,6 +14,7 @@ import type { RecordBatchWriter } from '../../universal-row/record-batch.ts';
 import { applyOps } from '../../engines/apply.ts';
 import { applyWithFaults } from '../../engines/apply-with-faults.ts';
 import type { Engine, EngineStats, SuspendedEntry } from '../../engines/engine.ts';
+import { fullLogBytes } from '../replicator/partition-log.ts';
 import { entryOpsAt } from '../replicator/tick-entry.ts';
 import { AheadTable } from './ahead-table.ts';
 import type { AheadOwner } from './row-undo.ts';
@@ -62,6 +63,8 @@ export class AheadEngine implements Engine, AheadOwner {
   /** Position of the current tick, while it is undone and redone for a state taken within it. */
   #openTick: AheadPosition | undefined = undefined;
   #aheadBytes = 0;
+  /** Bytes of the log without an outcome, as of the end of the last tick; 0 once all of it is committed. */
+  #pendingBytes = 0;
   readonly #hiddenInUse = new Set<number>();
   #nextHidden = 0;
   #savepoint = 0;
@@ -245,8 +248,10 @@ export class AheadEngine implements Engine, AheadOwner {
   // ---- uncommitted entries
   //
 
-  /** Assigns the log position to this tick's writes. */
-  endTick(position: number): void {
+  /** Assigns the log position to this tick's writes; `pendingBytes` are those of `PartitionLog`. */
+  endTick(position: number, pendingBytes = 0): void {
+    this.#pendingBytes = pendingBytes;
+    this.#letGo();
     if (this.#openTick !== undefined) {
       // The tick is in the list already. Nothing was written since: rows are being read.
       this.#openTick.position = position;
@@ -275,6 +280,7 @@ export class AheadEngine implements Engine, AheadOwner {
     }
     this.#engine.commit(index, this.#group);
     if (this.#isLevel) {
+      this.#pendingBytes = 0;
       this.#engine.holdsBack = false;
       this.#engine.endTurn();
     }
@@ -297,6 +303,7 @@ export class AheadEngine implements Engine, AheadOwner {
       this.#release(last.undo.hidden);
     }
     this.#engine.holdsBack = !this.#isLevel;
+    this.#pendingBytes = 0;
     this.#letGo();
   }
 
@@ -421,18 +428,22 @@ export class AheadEngine implements Engine, AheadOwner {
   }
 
   get congested(): boolean {
-    return this.#aheadBytes > maxAheadBytes || this.#engine.congested === true;
+    return this.#isFull || this.#engine.congested === true;
+  }
+
+  get #isFull(): boolean {
+    return this.#aheadBytes > maxAheadBytes || this.#pendingBytes > fullLogBytes;
   }
 
   async drained(): Promise<void> {
-    if (this.#aheadBytes > maxAheadBytes) {
+    if (this.#isFull) {
       await new Promise<void>((resolve) => this.#drained.push(resolve));
     }
     if (this.#engine.congested === true) await this.#engine.drained!();
   }
 
   #letGo(): void {
-    if (this.#aheadBytes > maxAheadBytes) return;
+    if (this.#isFull) return;
     for (const resolve of this.#drained.splice(0)) resolve();
   }
 

@@ -467,19 +467,21 @@ export class GatewayRequests {
     };
     const command = commands[0] ?? lane.command;
     command.notRun = undefined;
+    command.isUndone = false;
+    const bitsNow = (): number => (command.isUndone === true ? 0 : bits);
     const done = executor.executeAll(commands, own ?? writer, isClean);
     if (done instanceof Promise) {
       answers.takeBack(start);
       this.#turns.ran(executor);
       const words = command.args.buf;
-      this.#late.wait({ lane, command, pod, losses, flags: 0, words, own, bits: () => bits }, done);
+      this.#late.wait({ lane, command, pod, losses, flags: 0, words, own, bits: bitsNow }, done);
     } else if (command.notRun !== undefined) {
       answers.takeBack(start);
       this.#refuseInOrder(lane, answers, command.notRun);
     } else {
       if (own !== undefined) this.#copyOwn(own, writer);
       this.#end(lane, answers, flagsAt, -1, 0, command.args, command.args.buf);
-      writer.buf[flagsAt]! |= bits;
+      writer.buf[flagsAt]! |= bitsNow();
       this.#turns.answered(answers, executor, losses);
       this.turnBytes += writer.pos - start;
     }

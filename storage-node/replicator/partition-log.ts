@@ -27,6 +27,17 @@ export type { Outcome } from '../../universal-row/executor.ts';
 /** Room before the ops that `PartitionLog.adopt` takes, for the log's header of an entry. */
 export const opsRoomBytes = 64;
 
+/** A tick that has written more ends, where the size of entries has a limit. */
+export const fullTickBytes = 1024 * 1024;
+
+/** Writers wait while more is without an outcome. */
+export const fullLogBytes = 16 * 1024 * 1024;
+
+/** For a request that writes more than `PartitionLog.maxWriteBytes`. */
+export function tooLargeText(bytes: number): string {
+  return `the request writes more than ${bytes} bytes at once, the limit of cluster.max-entry-bytes`;
+}
+
 export type FsyncPolicy = 'always' | 'everysec' | 'no';
 
 /** A learner applies as a follower does, and has no vote. */
@@ -167,6 +178,11 @@ export interface PartitionLog {
   whenSettled(position: number, then: (outcome: Outcome) => void): void;
   /** Whether everything up to `position` is known to be committed. Absent where `endTurn` says so by -1. */
   isCommitted?(position: number): boolean;
+
+  /** Most bytes that a command, or commands that run as one, may write; absent where there is no limit. */
+  readonly maxWriteBytes?: number;
+  /** Bytes of ended ticks that have no outcome. Absent where the log waits by itself. */
+  readonly pendingBytes?: number;
 
   /** Why no entry may be begun for now: the disk is full. Cleared by itself when there is room again. */
   readonly failure: Error | undefined;

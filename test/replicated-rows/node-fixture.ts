@@ -18,6 +18,7 @@ import { Pod } from '../../storage-node/pod.ts';
 import { PodServer } from '../../storage-node/pod-server/pod-server.ts';
 import { loadEngineModule } from '../../storage-node/replicator/engine/wasm-engine.ts';
 import { firstPosition } from '../../storage-node/replicator/raft/log-position.ts';
+import type { RaftGroupLimits } from '../../storage-node/replicator/raft/raft-group-parts.ts';
 import { RaftHost } from '../../storage-node/replicator/raft/raft-host.ts';
 import { RaftLog } from '../../storage-node/replicator/raft/raft-log.ts';
 import { replicaId } from '../../storage-node/replicator/raft/replica-id.ts';
@@ -165,6 +166,7 @@ export class ClusterNode {
       electionTicks: 10,
       heartbeatTicks: 2,
       module,
+      limits: this.#cluster.limits,
     });
     const log = new RaftLog({
       pod: host.pod,
@@ -240,10 +242,12 @@ export class ReplicatedRows {
 
   /** How old reads may be. */
   readonly bounds: ReadBounds | undefined;
+  readonly limits: Partial<RaftGroupLimits>;
 
-  constructor(root: string, bounds?: ReadBounds) {
+  constructor(root: string, bounds?: ReadBounds, limits: Partial<RaftGroupLimits> = {}) {
     this.root = root;
     this.bounds = bounds;
+    this.limits = limits;
     this.nodes = [1, 2, 3, 4].map((number) => new ClusterNode(number, this));
   }
 

@@ -1,6 +1,11 @@
 // Failures of requests as clients of the v1 and of the v2 API expect them.
 
-import { ReadOnlyError, SeriesError, UnavailableError } from '../../../contracts/series-store.ts';
+import {
+  ReadOnlyError,
+  SeriesError,
+  TooLargeError,
+  UnavailableError,
+} from '../../../contracts/series-store.ts';
 
 interface HttpErrorDetails {
   headers?: Readonly<Record<string, string>>;
@@ -67,6 +72,7 @@ export function v2Code(status: number): string {
 export function asHttpError(error: unknown): HttpError | undefined {
   if (error instanceof HttpError) return error;
   if (error instanceof ReadOnlyError) return new HttpError(403, error.message);
+  if (error instanceof TooLargeError) return new HttpError(413, error.message);
   if (error instanceof UnavailableError) {
     const headers = { 'Retry-After': '1', [againHeader]: '1' };
     return new HttpError(503, error.message, { headers });

@@ -14,6 +14,7 @@ import {
   type SeriesScan,
   type SeriesSelection,
   type SeriesStore,
+  TooLargeError,
   UnavailableError,
   type WriteOutcome,
 } from '../../../contracts/series-store.ts';
@@ -190,7 +191,7 @@ export class TenantStore implements SeriesStore {
   #inClientsWords(error: unknown): unknown {
     if (!(error instanceof SeriesError) || this.#prefix === '') return error;
     // Their words name no database.
-    if (error instanceof UnavailableError) return error;
+    if (error instanceof UnavailableError || error instanceof TooLargeError) return error;
     const Kind = error instanceof ReadOnlyError ? ReadOnlyError : SeriesError;
     return new Kind(error.message.replaceAll(this.#prefix, ''), { cause: error });
   }

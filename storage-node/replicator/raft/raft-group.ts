@@ -153,6 +153,11 @@ export class RaftGroup implements ProposalLog {
     return this.#log.writtenBytes;
   }
 
+  /** Bytes of proposals without an outcome. */
+  get pendingBytes(): number {
+    return this.#proposals.bytes + this.#batchBytes;
+  }
+
   /** Entries after it stay in the log, for `readBack`. */
   set keepAfter(index: number) {
     this.#kept.keepAfter = index;
@@ -174,7 +179,7 @@ export class RaftGroup implements ProposalLog {
     if (this.#role !== Role.leader) return Refusal.notLeader;
     const length = payload.length + 4;
     if (length > limits.maxEntryBytes) return Refusal.tooLarge;
-    const pending = this.#proposals.bytes + this.#batchBytes;
+    const pending = this.pendingBytes;
     if (pending > 0 && pending + length > limits.maxPendingBytes) return Refusal.overloaded;
     if (this.#p.isFull()) return Refusal.overloaded;
     if (this.#batchBytes + length > limits.maxEntryBytes) this.#propose();
@@ -270,7 +275,7 @@ export class RaftGroup implements ProposalLog {
       lastIndex: s.lastIndex,
       members: membersOf(this.#applier.conf),
       pendingProposals: this.#proposals.count + this.#batch.length,
-      pendingBytes: this.#proposals.bytes + this.#batchBytes,
+      pendingBytes: this.pendingBytes,
     };
   }
 

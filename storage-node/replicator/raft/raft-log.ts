@@ -8,7 +8,7 @@
 // the entries to undo; entries committed after all are applied like those of another leader.
 
 import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
-import type { Outcome, PartitionLog } from '../partition-log.ts';
+import { fullTickBytes, type Outcome, type PartitionLog } from '../partition-log.ts';
 import type {
   FsyncPolicy,
   LogListener,
@@ -61,6 +61,13 @@ const keptOutcomes = 10_000;
 const mostUnderWay = 2;
 /** Ticks that wrote as much are not gathered any longer. */
 const mostGatheredBytes = 256 * 1024;
+/** Of an entry: what its tick has written before the largest command, and rows that expire or make room meanwhile. */
+const roomBytes = 2 * fullTickBytes;
+
+/** `RaftGroupLimits.maxEntryBytes` for commands that write at most so much. */
+export function entryBytesFor(maxWriteBytes: number): number {
+  return maxWriteBytes + roomBytes;
+}
 
 export class RaftLog implements PartitionLog {
   readonly mayLose = true;
@@ -175,6 +182,14 @@ export class RaftLog implements PartitionLog {
 
   isCommitted(position: number): boolean {
     return position <= this.#settledTo && !this.#failed.has(position);
+  }
+
+  get maxWriteBytes(): number {
+    return this.#options.pod.maxEntryBytes - roomBytes;
+  }
+
+  get pendingBytes(): number {
+    return (this.#group?.pendingBytes ?? 0) + this.#entry.writer.pos;
   }
 
   get failure(): Error | undefined {

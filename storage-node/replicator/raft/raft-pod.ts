@@ -194,6 +194,11 @@ export class RaftPod {
     return state !== undefined && buriedReplica(state) === 0;
   }
 
+  /** Bytes of one entry's payload. */
+  get maxEntryBytes(): number {
+    return this.#limits.maxEntryBytes;
+  }
+
   /**
    * Opens a replica from the durable state of its machine, and the log. Throws for one that was
    * removed.

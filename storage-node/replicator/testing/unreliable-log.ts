@@ -43,6 +43,9 @@ export class UnreliableLog implements PartitionLog {
   readonly failure = undefined;
   fsyncPolicy: FsyncPolicy = 'always';
   keepAfter = Infinity;
+  /** Set before the pod is made. */
+  maxWriteBytes?: number;
+  pendingBytes = 0;
   readonly #cluster: UnreliableCluster;
   readonly #entry = new TickEntry();
   readonly #replica: number;
