@@ -136,7 +136,9 @@ export class WidePlanes {
         },
         slowlog: async (query) => newest(await this.#all(name, 'slowlog', query), query.limit),
         steps: async (query) => newest(await this.#all(name, 'steps', query), query.limit),
-        databases: async (tenant) => sumDatabases(await this.#all(name, 'databases', tenant)),
+        databases: async (tenant) =>
+          (name === 'influx' ? await this.#seriesDatabases(tenant) : undefined) ??
+          sumDatabases(await this.#all(name, 'databases', tenant)),
         createDatabase: (database) => this.#change(name, 'createDatabase', database),
         dropDatabase: (database) => this.#change(name, 'dropDatabase', database),
       };
@@ -212,6 +214,19 @@ export class WidePlanes {
         throw new ClusterError(503, 'the time series of the tenant have no leader at present');
       }
       await new Promise((resolve) => setTimeout(resolve, retryMs));
+    }
+  }
+
+  /** As their leader has them: replicas that follow may be behind. Undefined while no leader answers. */
+  async #seriesDatabases(tenant: number): Promise<DatabaseInfo[] | undefined> {
+    const leader = await this.#leaderOf(tenant);
+    if (leader === undefined) return undefined;
+    try {
+      const answer = await this.#ask(leader, 'influx', 'databases', tenant, answerMs);
+      return sumDatabases([{ node: leader, answer }]);
+    } catch {
+      // It has gone, or does not answer in time: the others answer with what they have.
+      return undefined;
     }
   }
 
