@@ -3,7 +3,7 @@
 // garbage collection nearer. So a client that sends large strings again and again has the same memory used each time.
 
 /** Smaller buffers are for their users to keep. */
-export const leastSpareBytes = 512 * 1024;
+const leastSpareBytes = 512 * 1024;
 /** Total size of spares in each thread. */
 const keptBytes = 48 * 1024 * 1024;
 /** A spare is taken where at most a quarter of it is left over. */

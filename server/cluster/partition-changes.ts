@@ -49,7 +49,7 @@ const retryMs = 100;
 const ledWithinMs = 30_000;
 const mostFailures = 20;
 
-/** Another node continues with it, or nobody is to. */
+/** Another node continues with the change, or it has been given up. */
 class Over extends Error {}
 
 class Cancelled extends Error {}

@@ -87,7 +87,7 @@ export class ClusterRoutes {
     return table === undefined ? undefined : router.to(table).executor;
   }
 
-  /** Definitions have changed: who waits for partitions that are no more, or observes their rows, continues elsewhere. */
+  /** Definitions have changed: commands that wait for replaced partitions, and observers of their rows, move to the new ones. */
   mapsChanged(): void {
     const { tables } = this.#options;
     for (const { id, placement } of tables.definitions) {

@@ -11,10 +11,10 @@ import type { SeriesReads } from '../../../contracts/series-store.ts';
 import { SeenState } from '../../gateway/session-token.ts';
 import { HttpError } from './http-error.ts';
 
-export const consistencyHeader = 'X-Polyrow-Consistency';
+const consistencyHeader = 'X-Polyrow-Consistency';
 export const sessionHeader = 'X-Polyrow-Session';
 
-export interface RequestReads {
+interface RequestReads {
   /** Undefined: as the properties of the database say. */
   readonly reads: SeriesReads | undefined;
   readonly session: SeenState | undefined;

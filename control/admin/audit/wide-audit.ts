@@ -25,7 +25,7 @@ export interface WideAudit {
   }>;
 }
 
-export interface AuditAnswer {
+interface AuditAnswer {
   audit: AuditRecord[];
   /** Nodes whose records are missing. */
   silentNodes?: readonly number[];
