@@ -23,6 +23,7 @@ const shortestPauseHours = 6;
 export class Tenant {
   readonly demand: Float64Array;
   readonly #forecasts = new Map<number, Forecast>();
+  readonly #ensembles = new Map<number, Forecast>();
 
   constructor(demand: Float64Array) {
     this.demand = demand;
@@ -32,14 +33,23 @@ export class Tenant {
     return this.demand.subarray(hour - historyHours, hour);
   }
 
-  /** The ensemble's forecast, whose members include the default, the trend model alone. */
+  /** The default forecast, by the trend model alone. */
   forecast(hour: number): Forecast {
-    let made = this.#forecasts.get(hour);
+    return this.#forecastBy(this.#forecasts, hour, 'trend');
+  }
+
+  /** That of the paper, a mix of the trend model and the historical average. */
+  ensemble(hour: number): Forecast {
+    return this.#forecastBy(this.#ensembles, hour, 'ensemble');
+  }
+
+  #forecastBy(kept: Map<number, Forecast>, hour: number, model: 'trend' | 'ensemble'): Forecast {
+    let made = kept.get(hour);
     if (made === undefined) {
       const quota = new Float64Array(historyHours).fill(1);
       const known = new Uint8Array(historyHours).fill(1);
-      made = forecast({ usage: this.past(hour), quota, known }, 'ensemble');
-      this.#forecasts.set(hour, made);
+      made = forecast({ usage: this.past(hour), quota, known }, model);
+      kept.set(hour, made);
     }
     return made;
   }
@@ -54,7 +64,10 @@ interface QuotaState {
 /** The quota wanted after the hours before `hour`, undefined for no change. */
 export type QuotaPolicy = (tenant: Tenant, hour: number, state: QuotaState) => number | undefined;
 
-/** Algorithm 1 with a way to forecast the highest hour of the next week. */
+/**
+ * Algorithm 1 with a way to forecast the highest hour of the next week. It runs once a day, and between when the last hour
+ * came near the quota.
+ */
 export function algorithm1(
   highest: (tenant: Tenant, hour: number) => number,
   rules: ScalingRules = defaultScalingRules,
@@ -64,10 +77,11 @@ export function algorithm1(
     const last = tenant.demand[hour - 1]!;
     const isDue = hour % day === 0;
     const isClose = last > upperUse * state.quota && state.hoursSinceForecast >= shortestPauseHours;
-    if (!isDue && !isClose) return undefined;
+    const isUrgent = last > rules.urgentUse * state.quota;
+    if (!isDue && !isClose && !isUrgent) return undefined;
     state.hoursSinceForecast = 0;
     const decision = planScaling(
-      { ...state, partitions: 1, used: 0, isFixed },
+      { ...state, partitions: 1, used: rules.urgentUse < Infinity ? last : 0, isFixed },
       highest(tenant, hour),
       rules,
     );

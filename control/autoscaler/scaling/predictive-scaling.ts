@@ -1,5 +1,6 @@
 // Algorithm 1 of ABase: quotas follow the forecast, so that the coming week's highest hour lies between 65 and 85 % of
-// them. It looks at one resource of one tenant; request units and storage are scaled independently.
+// them. It looks at one resource of one tenant; request units and storage are scaled independently. What no history
+// tells (a new level, a peak that never was before) is in no forecast: so present use near the quota raises it as well.
 
 import { hoursPerWeek } from '../usage-history.ts';
 
@@ -11,7 +12,10 @@ export interface ResourceState {
   /** The tenant's quota, in the resource's unit: LRU/s, or bytes. */
   quota: number;
   partitions: number;
-  /** In use at present. A quota of storage is never below it. */
+  /**
+   * In use at present: bytes stored, or the highest units a second of the last hour. A quota is
+   * not lowered so far that this would be above 85 % of it.
+   */
   used: number;
   /** Hours since the quota was last changed, Infinity if it never was. */
   hoursSinceChange: number;
@@ -29,6 +33,8 @@ export interface ScalingRules {
   /** A reduction by a smaller part than this is not made: idle quota costs less than a quota that flaps. */
   smallestReduction: number;
   hoursBetweenReductions: number;
+  /** Present use above this part of the quota raises it, whatever the forecast says. Infinity: only the forecast does. */
+  urgentUse: number;
 }
 
 export const defaultScalingRules: ScalingRules = {
@@ -37,6 +43,7 @@ export const defaultScalingRules: ScalingRules = {
   mostQuota: Infinity,
   smallestReduction: 0.1,
   hoursBetweenReductions: hoursPerWeek,
+  urgentUse: 0.95,
 };
 
 type ScalingDecision =
@@ -48,7 +55,8 @@ type ScalingDecision =
   | { kind: 'scale'; quota: number; partitions: number; partitionQuota: number; reason: string };
 
 /**
- * Scaling decision for a resource whose highest hour of the coming week is forecast as `highest`.
+ * Scaling decision for a resource whose highest hour of the coming week is forecast as `highest`. A raise makes the
+ * forecast, or present use where that asks for it, 65 % of the quota.
  * Throws a RangeError for a forecast or a quota that is no finite number of at least 0.
  */
 export function planScaling(
@@ -60,10 +68,13 @@ export function planScaling(
     if (!(value >= 0 && value < Infinity)) throw new RangeError(`${value} is no use or quota`);
   }
   const { quota, used } = state;
-  const wanted = Math.max(highest / lowerUse, used);
   const forecastText = `the highest hour of the next week is forecast at ${percent(highest, quota)} of the quota`;
-  if (highest > upperUse * quota || used > quota) {
-    const reason = `${forecastText}: more than ${100 * upperUse} %`;
+  const isUrgent = used > rules.urgentUse * quota;
+  if (highest > upperUse * quota || isUrgent) {
+    const wanted = Math.max(highest, isUrgent ? used : 0) / lowerUse;
+    const reason = isUrgent
+      ? `${percent(used, quota)} of the quota are in use: more than ${100 * rules.urgentUse} %`
+      : `${forecastText}: more than ${100 * upperUse} %`;
     if (state.isFixed) return { kind: 'warn', wanted, reason };
     if (wanted <= rules.mostQuota) return scaledUp(state, wanted, rules, reason);
     const most = Math.max(quota, rules.mostQuota);
@@ -71,6 +82,7 @@ export function planScaling(
     const short = `${reason}, and the pool has room for ${Math.round(most)} only`;
     return { kind: 'short of room', wanted, quota: most, partitions, reason: short };
   }
+  const wanted = Math.max(highest / lowerUse, used / upperUse);
   const isRested = state.hoursSinceChange >= rules.hoursBetweenReductions;
   const isWorthIt = wanted <= quota * (1 - rules.smallestReduction);
   if (!(highest < lowerUse * quota) || !isRested || !isWorthIt || state.isFixed) {

@@ -29,7 +29,16 @@ describe('Algorithm 1', () => {
     ['a little below it', 600, {}, { kind: 'keep' }],
     ['below it, with a fixed quota', 520, { isFixed: true }, { kind: 'keep' }],
     ['above it, with a fixed quota', 910, { isFixed: true }, { kind: 'warn', wanted: 1400 }],
-    ['below what is stored', 100, { used: 700 }, { kind: 'scale', quota: 700 }],
+    ['below what is stored', 100, { used: 700 }, { kind: 'scale', quota: 700 / 0.85 }],
+    [
+      'inside the band, nearly all in use',
+      800,
+      { used: 960 },
+      { kind: 'scale', quota: 960 / 0.65 },
+    ],
+    ['below it, nearly all in use', 100, { used: 960 }, { kind: 'scale', quota: 960 / 0.65 }],
+    ['inside the band, less in use', 800, { used: 950 }, { kind: 'keep' }],
+    ['a fixed quota, nearly all in use', 800, { used: 960, isFixed: true }, { kind: 'warn' }],
   ])('%s', (_, highest, change, expected) => {
     expect(planScaling({ ...tenant, ...change }, highest, defaultScalingRules)).toMatchObject(
       expected,
@@ -63,7 +72,7 @@ describe('Algorithm 1', () => {
         const decision = planScaling({ ...tenant, quota, used }, highest, defaultScalingRules);
         if (decision.kind !== 'scale') return;
         expect(decision.quota).toBeGreaterThanOrEqual(used);
-        const again = { ...tenant, quota: decision.quota, used };
+        const again = { ...tenant, quota: decision.quota, used, hoursSinceChange: 0 };
         expect(planScaling(again, highest, defaultScalingRules).kind).toBe('keep');
       }),
     );

@@ -37,7 +37,7 @@ export function quotaScaling(rules: ScalingRules = defaultScalingRules): Policy 
         const state = {
           quota,
           partitions: 1,
-          used: 0,
+          used: usage.at(-1)!,
           // A recording does not tell when the quota was last changed.
           hoursSinceChange: Infinity,
           isFixed: false,
