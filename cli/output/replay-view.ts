@@ -21,7 +21,7 @@ export function describedReplay(one: Replay): string {
   const rest = steps.length - mostSteps;
   return [
     steps.length === 0
-      ? `${policy} would do nothing.`
+      ? `${policy} would do nothing${one.whyIdle === undefined ? '' : `: ${one.whyIdle}`}.`
       : `${policy} would take ${steps.length === 1 ? 'one step' : `${steps.length} steps`}:`,
     ...(listed.length === 0 ? [] : ['', ...listed]),
     ...(rest > 0 ? [`… and ${rest} more; --json has them all`] : []),
@@ -94,7 +94,19 @@ export async function comparedReplays(replays: readonly Replay[]): Promise<strin
         ]),
     `Before: ${before.violations} above 60 %, ${before.anomalies} anomalous, deviation ${percent(before.imbalance)}, ` +
       `highest use ${percent(before.peak)}, all of ${before.dimension}.`,
+    ...idleLines(replays),
   ].join('\n');
+}
+
+function idleLines(replays: readonly Replay[]): string[] {
+  const idle = replays.filter(({ steps, whyIdle }) => steps.length === 0 && whyIdle !== undefined);
+  if (idle.length === 0) return [];
+  const width = Math.max(...idle.map(({ policy }) => policy.length));
+  return [
+    '',
+    'Policies that would do nothing, and why:',
+    ...idle.map(({ policy, whyIdle }) => `  ${policy.padEnd(width)}  ${whyIdle}`),
+  ];
 }
 
 function percent(share: number): string {

@@ -15,6 +15,8 @@ interface Score {
 
 export const noScheduling: RangePlanner = {
   name: 'NO-SCH',
+  lambda: Infinity,
+  loadOf: (state, node) => 1 + state.deviation(node),
   plan: (model) => {
     const before = new RangeState(model).imbalance();
     return { steps: [], before, after: before, bytes: 0 };
@@ -34,6 +36,8 @@ export function isolated(lambda = 0.05): RangePlanner {
   const planners = [oneDimension('cpu', lambda), oneDimension('io', lambda)];
   return {
     name: '2D-ISO',
+    lambda,
+    loadOf: (state, node) => 1 + state.deviation(node),
     plan(model): RangePlan {
       const state = new RangeState(model);
       const before = state.imbalance();
@@ -80,6 +84,8 @@ function byDimension(dimension: Dimension): Score {
 function greedy(name: string, score: Score, lambda: number): RangePlanner {
   return {
     name,
+    lambda,
+    loadOf: (state, node) => score.node(state, node),
     plan(model: RangeModel): RangePlan {
       const state = new RangeState(model);
       const before = state.imbalance();

@@ -28,7 +28,12 @@ interface Queues {
 
 export function cooperative(parameters: Partial<CooperativeParameters> = {}): RangePlanner {
   const all = { ...cooperativeDefaults, ...parameters };
-  return { name: 'cooperative', plan: (model) => new Planning(model, all).plan() };
+  return {
+    name: 'cooperative',
+    lambda: all.lambda,
+    loadOf: (state, node) => 1 + state.deviation(node),
+    plan: (model) => new Planning(model, all).plan(),
+  };
 }
 
 class Planning {

@@ -1,7 +1,7 @@
 // Proposals of planners of range tables. A node that splits a region samples its requests and cuts at the given ratio;
 // the parts are known to the next round.
 
-import type { Dimension, RangeModel } from './range-state.ts';
+import type { Dimension, RangeModel, RangeState } from './range-state.ts';
 
 export type RangeStep =
   | { kind: 'move'; region: number; from: number; to: number; reason: string }
@@ -20,5 +20,9 @@ export interface RangePlan {
 /** Pure: the same model gives the same plan. */
 export interface RangePlanner {
   readonly name: string;
+  /** Nodes with a load up to 1 + λ are left alone. */
+  readonly lambda: number;
+  /** The load of a node that is compared with that; the mean of all nodes is 1. */
+  loadOf(state: RangeState, node: number): number;
   plan(model: RangeModel): RangePlan;
 }

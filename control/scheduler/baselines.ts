@@ -2,10 +2,14 @@
 
 import { type HardLimits, refusalOf, usualLimits } from './hard-limits.ts';
 import { mostUsedDimension } from './load-measures.ts';
-import type { Policy, Proposal } from './proposal.ts';
+import { percentOf, type Policy, type Proposal } from './proposal.ts';
 import { WorkingCluster } from './working-cluster.ts';
 
-export const doNothing: Policy = { name: 'nothing', plan: () => [] };
+export const doNothing: Policy = {
+  name: 'nothing',
+  plan: () => [],
+  whyIdle: () => 'it never does anything: the others are compared with it',
+};
 
 /** Moves drawn at random, among those that no hard limit forbids. */
 export function randomMoves(moves: number, limits: HardLimits = usualLimits): Policy {
@@ -32,6 +36,7 @@ export function randomMoves(moves: number, limits: HardLimits = usualLimits): Po
       }
       return proposals;
     },
+    whyIdle: () => 'no move that was drawn is allowed by the limits',
   };
 }
 
@@ -79,6 +84,16 @@ export function peakMover(
         });
       }
       return proposals;
+    },
+    whyIdle(model) {
+      const cluster = new WorkingCluster(model);
+      const dimension = mostUsedDimension(cluster);
+      const peaks = cluster.replicasOfPod.map((_, pod) => peakOf(cluster, dimension, pod).share);
+      const highest = peaks.indexOf(Math.max(...peaks));
+      const told = `the highest use of any pod is ${percentOf(peaks[highest]!)} of its limit, on ${model.pods.ids[highest]}`;
+      return peaks[highest]! <= thresholdShare
+        ? `${told}: not above ${percentOf(thresholdShare)}`
+        : `${told}, and none of its ${tried} heaviest replicas may move to where it would lower that`;
     },
   };
 }

@@ -59,4 +59,11 @@ interface PlanningEnvironment {
 export interface Policy {
   name: string;
   plan(model: ClusterModel, environment: PlanningEnvironment): Proposal[];
+  /** Why it proposes nothing for this model: a clause for operators, with the figures that decided. Asked only then. */
+  whyIdle?(model: ClusterModel): string;
+}
+
+/** As `48.2 %`. */
+export function percentOf(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
 }

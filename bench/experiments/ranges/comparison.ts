@@ -27,6 +27,8 @@ export interface Judged extends CarriedOut {
 function randomPlanner(moves: number, seed: number): RangePlanner {
   return {
     name: 'random',
+    lambda: 0,
+    loadOf: (state, node) => 1 + state.deviation(node),
     plan(model) {
       const chance = new Chance(seed);
       const state = new RangeState(model);

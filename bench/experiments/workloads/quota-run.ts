@@ -1,7 +1,8 @@
 // Runs a scaling policy over a tenant's demand, hour by hour: it sees the past, and is judged on
 // the time after. A change of quota takes effect an hour later.
 
-import { type Forecast, forecast } from '../../../control/autoscaler/forecast/forecast.ts';
+import { type CleanHistory, preprocess } from '../../../control/autoscaler/denoise/preprocess.ts';
+import { type Forecast, forecastOfClean } from '../../../control/autoscaler/forecast/forecast.ts';
 import {
   defaultScalingRules,
   planScaling,
@@ -22,6 +23,7 @@ const shortestPauseHours = 6;
  */
 export class Tenant {
   readonly demand: Float64Array;
+  readonly #clean = new Map<number, CleanHistory>();
   readonly #forecasts = new Map<number, Forecast>();
   readonly #ensembles = new Map<number, Forecast>();
 
@@ -46,12 +48,20 @@ export class Tenant {
   #forecastBy(kept: Map<number, Forecast>, hour: number, model: 'trend' | 'ensemble'): Forecast {
     let made = kept.get(hour);
     if (made === undefined) {
-      const quota = new Float64Array(historyHours).fill(1);
-      const known = new Uint8Array(historyHours).fill(1);
-      made = forecast({ usage: this.past(hour), quota, known }, model);
-      kept.set(hour, made);
+      kept.set(hour, (made = forecastOfClean(this.#cleanPast(hour), model)));
     }
     return made;
+  }
+
+  #cleanPast(hour: number): CleanHistory {
+    let clean = this.#clean.get(hour);
+    if (clean === undefined) {
+      const quota = new Float64Array(historyHours).fill(1);
+      const known = new Uint8Array(historyHours).fill(1);
+      clean = preprocess({ usage: this.past(hour), quota, known });
+      this.#clean.set(hour, clean);
+    }
+    return clean;
   }
 }
 

@@ -27,10 +27,11 @@ export function lastLevelShift(values: Float64Array, periodHours: number): numbe
   if (values.length < 4 * hoursPerDay || maximum(values) === 0) return undefined;
   const flat = withoutProfile(values, periodHours);
   const boundaries = segmentStarts(binned(flat)).map((bin) => bin * binHours);
+  const sums = prefixSums(flat);
   for (const boundary of boundaries.reverse()) {
     // A boundary may be two days off: the search around it is repeated from where it ends.
     let hour = boundary;
-    for (let round = 0; round < 4 * searchDays; round++) hour = exactHour(flat, hour);
+    for (let round = 0; round < 4 * searchDays; round++) hour = exactHour(sums, hour);
     if (isLasting(values, flat, hour, periodHours)) return hour;
   }
   return undefined;
@@ -70,19 +71,28 @@ function prefixSums(values: Float64Array): Float64Array {
 
 /** The median of the hours around each: takes out bursts of up to three hours, and leaves jumps where they are. */
 function medianFiltered(flat: Float64Array): Float64Array {
-  const window = new Float64Array(2 * filterReach + 1);
-  return flat.map((value, hour) => {
-    if (hour < filterReach || hour + filterReach >= flat.length) return value;
-    window.set(flat.subarray(hour - filterReach, hour + filterReach + 1));
-    return window.sort()[filterReach]!;
-  });
+  const sorted = new Float64Array(2 * filterReach + 1);
+  const filtered = Float64Array.from(flat);
+  for (let hour = filterReach; hour + filterReach < flat.length; hour++) {
+    // By insertion: the sort of typed arrays is several times slower on so few.
+    for (let i = 0; i < sorted.length; i++) {
+      const value = flat[hour - filterReach + i]!;
+      let at = i;
+      for (; at > 0 && sorted[at - 1]! > value; at--) sorted[at] = sorted[at - 1]!;
+      sorted[at] = value;
+    }
+    filtered[hour] = sorted[filterReach]!;
+  }
+  return filtered;
 }
 
 function binned(values: Float64Array): Float64Array {
   const count = Math.floor(values.length / binHours);
-  return Float64Array.from({ length: count }, (_, bin) =>
-    mean(values.subarray(bin * binHours, (bin + 1) * binHours)),
-  );
+  const means = new Float64Array(count);
+  for (let bin = 0; bin < count; bin++) {
+    means[bin] = mean(values.subarray(bin * binHours, (bin + 1) * binHours));
+  }
+  return means;
 }
 
 /** PELT: the starts of all segments but the first, in order. */
@@ -93,20 +103,25 @@ function segmentStarts(values: Float64Array): number[] {
   if (penalty === 0) return exactSegmentStarts(values);
   const best = new Float64Array(n + 1).fill(Infinity);
   const from = new Int32Array(n + 1);
+  const costs = new Float64Array(n + 1);
+  const candidates = new Int32Array(n + 1);
+  let count = 1;
   best[0] = -penalty;
-  let candidates = [0];
   for (let end = shortestSegmentBins; end <= n; end++) {
-    const costs = candidates.map((start) =>
-      end - start < shortestSegmentBins ? Infinity : best[start]! + cost(start, end),
-    );
-    for (let i = 0; i < candidates.length; i++) {
+    for (let i = 0; i < count; i++) {
+      const start = candidates[i]!;
+      costs[i] = end - start < shortestSegmentBins ? Infinity : best[start]! + cost(start, end);
       if (costs[i]! + penalty < best[end]!) {
         best[end] = costs[i]! + penalty;
-        from[end] = candidates[i]!;
+        from[end] = start;
       }
     }
-    candidates = candidates.filter((_, i) => costs[i] === Infinity || costs[i]! <= best[end]!);
-    candidates.push(end);
+    let kept = 0;
+    for (let i = 0; i < count; i++) {
+      if (costs[i] === Infinity || costs[i]! <= best[end]!) candidates[kept++] = candidates[i]!;
+    }
+    candidates[kept] = end;
+    count = kept + 1;
   }
   const starts: number[] = [];
   for (let end = n; end > 0 && from[end]! > 0; end = from[end]!) starts.push(from[end]!);
@@ -153,11 +168,10 @@ function lineCost(values: Float64Array): (start: number, end: number) => number 
   };
 }
 
-/** The hour near a bin boundary that separates two levels best. */
-function exactHour(flat: Float64Array, boundary: number): number {
+/** The hour near a bin boundary that separates two levels best; `sums` are running sums of the series. */
+function exactHour(sums: Float64Array, boundary: number): number {
   const from = Math.max(0, boundary - searchDays * hoursPerDay);
-  const to = Math.min(flat.length, boundary + searchDays * hoursPerDay);
-  const sums = prefixSums(flat);
+  const to = Math.min(sums.length - 1, boundary + searchDays * hoursPerDay);
   let best = boundary;
   let most = -1;
   for (let hour = boundary - hoursPerDay / 2; hour <= boundary + hoursPerDay / 2; hour++) {

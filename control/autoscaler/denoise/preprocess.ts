@@ -15,7 +15,7 @@ import { cutSinglePeaks } from './single-peaks.ts';
 /** A forecast is made from at least so much, a shift within it notwithstanding. */
 const shortestTrainingHours = hoursPerWeek;
 
-interface CleanHistory {
+export interface CleanHistory {
   /** Hourly usage without gaps, metric errors and sporadic peaks, of the whole history. */
   usage: Float64Array;
   /** 0 for hours that were not recorded, or are metric errors: `usage` is an estimate there. */

@@ -2,7 +2,7 @@
 // with the historical average, each weighted by how well it would have foretold the last week. In AB-5.2-forecast the
 // mix is no better than the first model alone, which is the default for that.
 
-import { preprocess } from '../denoise/preprocess.ts';
+import { type CleanHistory, preprocess } from '../denoise/preprocess.ts';
 import { maximum, mean } from '../statistics.ts';
 import { hoursPerDay, hoursPerWeek, type UsageHistory } from '../usage-history.ts';
 import type { MemberForecast } from './member.ts';
@@ -42,7 +42,12 @@ export interface Forecast {
 
 /** Throws a RangeError for a history that `checkHistory` refuses. The same history always gives the same forecast. */
 export function forecast(history: UsageHistory, model: ForecastModel = 'trend'): Forecast {
-  const { usage, known, trainFrom, periods } = preprocess(history);
+  return forecastOfClean(preprocess(history), model);
+}
+
+/** The same from a history that is preprocessed, for forecasts by both models. */
+export function forecastOfClean(clean: CleanHistory, model: ForecastModel): Forecast {
+  const { usage, known, trainFrom, periods } = clean;
   const values = usage.subarray(trainFrom);
   const isKnown = known.subarray(trainFrom);
   const limit = mostGrowth * maximum(values);

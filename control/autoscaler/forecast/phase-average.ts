@@ -23,8 +23,7 @@ export function phaseAverage(
   const overall = count === 0 ? 0 : sum / count;
   const profile = sums.map((of, phase) => (counts[phase] === 0 ? overall : of / counts[phase]!));
   const at = (hour: number): number => profile[hour % periodHours]!;
-  return {
-    fitted: Float64Array.from({ length: end }, (_, hour) => at(hour)),
-    forecast: Float64Array.from({ length: horizon }, (_, hour) => at(end + hour)),
-  };
+  const all = new Float64Array(end + horizon);
+  for (let hour = 0; hour < all.length; hour++) all[hour] = at(hour);
+  return { fitted: all.subarray(0, end), forecast: all.subarray(end) };
 }

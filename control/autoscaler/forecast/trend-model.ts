@@ -34,16 +34,10 @@ export class TrendModel {
     const length = values.length + horizon;
     const n = values.length;
     this.#add(1e-9, new Float64Array(length).fill(1));
-    this.#add(
-      1e-6,
-      Float64Array.from({ length }, (_, hour) => hour / n),
-    );
+    this.#add(1e-6, line(length, n, 0));
     for (let bend = 1; bend <= bends; bend++) {
       const at = (bend * bendingPart) / (bends + 1);
-      this.#add(
-        bendRidge,
-        Float64Array.from({ length }, (_, hour) => Math.max(0, hour / n - at)),
-      );
+      this.#add(bendRidge, line(length, n, at));
     }
     const used = new Set<number>();
     for (const period of periods) {
@@ -122,6 +116,13 @@ export class TrendModel {
     }
     return result;
   }
+}
+
+/** A line that begins to rise at this part of the `n` hours. */
+function line(length: number, n: number, at: number): Float64Array {
+  const values = new Float64Array(length);
+  for (let hour = 0; hour < length; hour++) values[hour] = Math.max(0, hour / n - at);
+  return values;
 }
 
 /** Solves (gram + count * ridge) x = right by Cholesky; `gram` holds its lower triangle. */

@@ -28,6 +28,8 @@ export function countBalance(options: Partial<CountBalanceOptions> = {}): Policy
       }
       return proposals;
     },
+    whyIdle: () =>
+      "the counts of each tenant's replicas on two nodes differ by at most one, or no node may take more",
   };
 }
 

@@ -16,6 +16,9 @@ export function byHour(policy: Policy): Policy {
   return {
     name: policy.name,
     plan: (model, environment) => policy.plan(hourlyView(model), environment),
+    ...(policy.whyIdle === undefined
+      ? {}
+      : { whyIdle: (model) => policy.whyIdle!(hourlyView(model)) }),
   };
 }
 

@@ -2,7 +2,7 @@
 // then Algorithm 2 runs in both. No replica leaves its pool.
 
 import { type HardLimits, refusalOf } from '../hard-limits.ts';
-import type { Policy, Proposal } from '../proposal.ts';
+import { percentOf, type Policy, type Proposal } from '../proposal.ts';
 import { WorkingCluster } from '../working-cluster.ts';
 import { PoolLoad, podsOfPools } from './load.ts';
 import { defaultRescheduling, reschedulePool } from './rescheduling.ts';
@@ -67,6 +67,21 @@ export function poolBalance(options: Partial<PoolBalanceOptions> = {}): Policy {
         ...reschedulePool(cluster, staying, rest),
         ...reschedulePool(cluster, [...heavy.pods, ...joining], rest),
       ];
+    },
+    whyIdle(model) {
+      const cluster = new WorkingCluster(model);
+      const uses = podsOfPools(model).flatMap((pods, pool) =>
+        pods.length === 0 ? [] : [{ pool, use: useOf(new PoolLoad(cluster, pods)) }],
+      );
+      if (uses.length < 2) return 'all nodes are in one pool';
+      const byUse = uses.toSorted((a, b) => a.use - b.use);
+      const told = [byUse[0]!, byUse.at(-1)!].map(
+        ({ pool, use }) => `${model.pools[pool]} is used to ${percentOf(use)}`,
+      );
+      const apart = byUse.at(-1)!.use - byUse[0]!.use;
+      return apart < all.tolerance
+        ? `${told.join(', ')}: less than ${percentOf(all.tolerance)} apart`
+        : `${told.join(', ')}, but no node of the former can be emptied into its peers`;
     },
   };
 }

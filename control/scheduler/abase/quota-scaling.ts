@@ -9,8 +9,9 @@ import {
   type ScalingRules,
 } from '../../autoscaler/scaling/predictive-scaling.ts';
 import { hoursPerDay } from '../../autoscaler/usage-history.ts';
+import type { ClusterModel } from '../cluster-model.ts';
 import { mostUsedDimension } from '../load-measures.ts';
-import { freeOfCost, type Policy, type Proposal } from '../proposal.ts';
+import { freeOfCost, percentOf, type Policy, type Proposal } from '../proposal.ts';
 import { tenantDemand } from '../tenant-demand.ts';
 import { WorkingCluster } from '../working-cluster.ts';
 
@@ -18,32 +19,8 @@ import { WorkingCluster } from '../working-cluster.ts';
 export function quotaScaling(rules: ScalingRules = defaultScalingRules): Policy {
   return {
     name: 'ABase quotas',
-    plan(model) {
-      const cluster = new WorkingCluster(model);
-      const hours = Math.floor((model.points * model.pointSeconds) / 3600);
-      if (hours < hoursPerDay) return [];
-      const pool = poolOf(cluster);
-      const demand = tenantDemand(cluster);
-      return model.tenants.flatMap((name, tenant): Proposal[] => {
-        const quota = cluster.tenantQuota[tenant]!;
-        if (quota === 0) return [];
-        const usage = byHour(demand(tenant), hours);
-        const history = {
-          usage,
-          quota: new Float64Array(hours).fill(quota),
-          known: new Uint8Array(hours).fill(1),
-        };
-        const { highest } = forecast(history);
-        const state = {
-          quota,
-          partitions: 1,
-          used: usage.at(-1)!,
-          // A recording does not tell when the quota was last changed.
-          hoursSinceChange: Infinity,
-          isFixed: false,
-        };
-        const most = Math.min(rules.mostQuota, mostQuota(pool, defaultPoolRules));
-        const decision = planScaling(state, highest, { ...rules, mostQuota: most });
+    plan: (model) =>
+      outlooksOf(model, rules).flatMap(({ tenant, name, quota, highest, decision }): Proposal[] => {
         if (decision.kind !== 'scale' && decision.kind !== 'short of room') return [];
         const to = decision.quota;
         if (to === quota) return [];
@@ -58,9 +35,72 @@ export function quotaScaling(rules: ScalingRules = defaultScalingRules): Policy 
             cost: freeOfCost,
           },
         ];
-      });
+      }),
+    whyIdle(model) {
+      const hours = hoursOf(model);
+      if (hours < hoursPerDay) {
+        return `a forecast needs ${hoursPerDay} hours of load, and the recording has ${hours}: --tile day repeats it`;
+      }
+      const outlooks = outlooksOf(model, rules);
+      if (outlooks.length === 0) return 'no tenant has a quota (polyrow limit set)';
+      const furthest = outlooks.reduce((best, one) => (offBand(one) > offBand(best) ? one : best));
+      const { name, highest, quota, decision } = furthest;
+      const told = `the highest hour of the next week is forecast at ${percentOf(highest / quota)} of the quota of ${name}`;
+      return decision.kind === 'short of room'
+        ? `${told}, and the pool has no room for more`
+        : `${told}, which needs no change; of the ${outlooks.length} tenants with a quota none does`;
     },
   };
+}
+
+interface Outlook {
+  tenant: number;
+  name: string;
+  quota: number;
+  /** Forecast of the highest hour of the next week. */
+  highest: number;
+  decision: ReturnType<typeof planScaling>;
+}
+
+/** How far the forecast is from the middle of the band that Algorithm 1 wants. */
+function offBand({ highest, quota }: Outlook): number {
+  return Math.abs(highest / quota - 0.75);
+}
+
+/** Whole hours of the recording. */
+function hoursOf({ points, pointSeconds }: ClusterModel): number {
+  return Math.floor((points * pointSeconds) / 3600);
+}
+
+/** Of the tenants with a quota; of none, for a recording of less than a day. */
+function outlooksOf(model: ClusterModel, rules: ScalingRules): Outlook[] {
+  const cluster = new WorkingCluster(model);
+  const hours = hoursOf(model);
+  if (hours < hoursPerDay) return [];
+  const pool = poolOf(cluster);
+  const demand = tenantDemand(cluster);
+  const most = Math.min(rules.mostQuota, mostQuota(pool, defaultPoolRules));
+  return model.tenants.flatMap((name, tenant): Outlook[] => {
+    const quota = cluster.tenantQuota[tenant]!;
+    if (quota === 0) return [];
+    const usage = byHour(demand(tenant), hours);
+    const history = {
+      usage,
+      quota: new Float64Array(hours).fill(quota),
+      known: new Uint8Array(hours).fill(1),
+    };
+    const { highest } = forecast(history);
+    const state = {
+      quota,
+      partitions: 1,
+      used: usage.at(-1)!,
+      // A recording does not tell when the quota was last changed.
+      hoursSinceChange: Infinity,
+      isFixed: false,
+    };
+    const decision = planScaling(state, highest, { ...rules, mostQuota: most });
+    return [{ tenant, name, quota, highest, decision }];
+  });
 }
 
 /** Capacity and highest load of the nodes, in the dimension that is used most. */

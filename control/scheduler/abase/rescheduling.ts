@@ -2,7 +2,7 @@
 // for each pair of nodes, the move of greatest gain first. A run every ten minutes makes one round.
 
 import { type HardLimits, refusalOf } from '../hard-limits.ts';
-import type { Policy, Proposal } from '../proposal.ts';
+import { percentOf, type Policy, type Proposal } from '../proposal.ts';
 import { WorkingCluster } from '../working-cluster.ts';
 import { PoolLoad, podsOfPools } from './load.ts';
 
@@ -43,7 +43,33 @@ export function rescheduling(options: Partial<ReschedulingOptions> = {}): Policy
       const cluster = new WorkingCluster(model);
       return podsOfPools(model).flatMap((pods) => reschedulePool(cluster, pods, all));
     },
+    whyIdle: (model) => whyIdle(new WorkingCluster(model), all),
   };
+}
+
+/** Of the pool with the widest gap, in the resource that has it. */
+function whyIdle(cluster: WorkingCluster, { thresholds }: ReschedulingOptions): string {
+  const names = cluster.model.pods.ids;
+  const gaps = podsOfPools(cluster.model).flatMap((pods) => {
+    if (pods.length < 2) return [];
+    const load = new PoolLoad(cluster, pods);
+    return (['RU', 'storage'] as const).map((resource, i) => {
+      const use = (pod: number): number => load.utilization(pod, load.dimensions[i]!);
+      const byUse = pods.toSorted((a, b) => use(a) - use(b));
+      const [low, high] = [byUse[0]!, byUse.at(-1)!];
+      const mean = pods.reduce((sum, pod) => sum + use(pod), 0) / pods.length;
+      const told =
+        `${names[high]} uses ${percentOf(use(high))} of its ${resource} in its highest hour and ` +
+        `${names[low]} ${percentOf(use(low))}`;
+      return { told, below: mean - use(low) };
+    });
+  });
+  if (gaps.length === 0) return 'no pool has two nodes';
+  const widest = gaps.reduce((best, gap) => (gap.below > best.below ? gap : best));
+  const least = Math.min(...thresholds);
+  return widest.below < least
+    ? `${widest.told}: none is ${percentOf(least)} of capacity below the mean`
+    : `${widest.told}, but no replica is small enough to bring them closer, or none may move`;
 }
 
 /** Plans for the pods of one pool, and carries the plan out on `cluster`. */

@@ -32,6 +32,20 @@ export function rangePolicy(
       const loads = new MeanLoads(cluster);
       return groupsOf(cluster).flatMap((pods) => new Planning(loads, pods, planner, all).plan());
     },
+    whyIdle(model) {
+      const cluster = new WorkingCluster(model);
+      const loads = new MeanLoads(cluster);
+      const highest = groupsOf(cluster)
+        .filter((pods) => pods.length > 1)
+        .map((pods) => new Planning(loads, pods, planner, all).highest())
+        .reduce((best, one) => (one.load > best.load ? one : best), { pod: -1, load: 0 });
+      if (highest.pod < 0) return 'no pod has another that it may exchange replicas with';
+      const told = `largest over mean load is ${highest.load.toFixed(3)}, that of ${model.pods.ids[highest.pod]}`;
+      const limit = (1 + planner.lambda).toFixed(2);
+      return highest.load <= 1 + planner.lambda
+        ? `${told}: not above ${limit}`
+        : `${told}, above ${limit}, but none of its replicas may go where it would lower that`;
+    },
   };
 }
 
@@ -118,6 +132,15 @@ class Planning {
     this.#pods = pods;
     this.#planner = planner;
     this.#options = options;
+  }
+
+  /** The pod with the highest load, as the planner compares it. */
+  highest(): { pod: number; load: number } {
+    const replicas = this.#pods.flatMap((pod) => this.#cluster.replicasOfPod[pod]!);
+    const state = new RangeState(this.#modelOf(replicas));
+    return this.#pods
+      .map((pod, node) => ({ pod, load: this.#planner.loadOf(state, node) }))
+      .reduce((best, one) => (one.load > best.load ? one : best));
   }
 
   plan(): Proposal[] {

@@ -40,6 +40,8 @@ interface Step {
 export interface Replay {
   policy: string;
   steps: Step[];
+  /** Why there are none, with the figures that decided. */
+  whyIdle?: string;
   /** Replicas copied, and bytes. */
   cost: { replicas: number; bytes: number };
   before: ClusterFigures;
@@ -75,6 +77,9 @@ export function replay(
   return {
     policy: policy.name,
     steps,
+    ...(steps.length === 0 && policy.whyIdle !== undefined
+      ? { whyIdle: policy.whyIdle(planned) }
+      : {}),
     cost: {
       replicas: proposals.reduce((sum, { cost }) => sum + cost.replicas, 0),
       bytes: proposals.reduce((sum, { cost }) => sum + cost.bytes, 0),

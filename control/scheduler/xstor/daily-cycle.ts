@@ -17,7 +17,22 @@ export function dailyCycle(parameters: SchedulingParameters = usualParameters): 
       migrateReplicas(run);
       return run.proposals;
     },
+    whyIdle: (model) => whyIdle(new SchedulingRun(model, parameters)),
   };
+}
+
+function whyIdle(run: SchedulingRun): string {
+  const { counts, parameters } = run;
+  const highest = counts.indexOf(Math.max(...counts));
+  const most = `${run.nameOf(highest)} has most anomalous minutes, ${counts[highest]}`;
+  if (!run.isHighLoad(highest)) {
+    return `${most}, and ${parameters.warning} are left alone`;
+  }
+  const ways = [
+    ...(parameters.switchedShare > 0 ? ['lead elsewhere'] : []),
+    ...(parameters.movedShare > 0 ? ['move'] : []),
+  ];
+  return `${most}, but none of its heaviest replicas can ${ways.join(' or ')} without making a pod anomalous there`;
 }
 
 /** Role switching alone: nothing is copied. */

@@ -3,7 +3,7 @@
 // to the SSD node with the lowest memory use (worst fit).
 
 import type { ClusterModel } from '../cluster-model.ts';
-import type { Policy, Proposal } from '../proposal.ts';
+import { percentOf, type Policy, type Proposal } from '../proposal.ts';
 import { WorkingCluster } from '../working-cluster.ts';
 
 interface ModelMixParameters {
@@ -25,6 +25,13 @@ export function modelMix(parameters: ModelMixParameters = usualModelMix): Policy
       while (run.emptyNode());
       if (run.proposals.length === 0) run.drain();
       return run.proposals;
+    },
+    whyIdle({ nodes }) {
+      const count = (hardware: string): number =>
+        nodes.ids.filter((_, node) => nodes.hardware[node] === hardware).length;
+      if (count('memory') === 0) return 'no node is of the hardware `memory`';
+      if (count('ssd') === 0) return 'no node is of the hardware `ssd`';
+      return `no SSD node has memory for a pod of a memory node without being above ${percentOf(parameters.threshold)}`;
     },
   };
 }
