@@ -8,7 +8,7 @@
 import { RecordBatchWriter } from '../universal-row/record-batch.ts';
 import { ReadFault } from '../universal-row/errors.ts';
 import { hashSlot } from '../universal-row/crc16.ts';
-import { fromRows, toBatch } from '../universal-row/row-transfer.ts';
+import { appendRow } from '../universal-row/row-copy.ts';
 import { applySlice, refuseIfFull } from './apply-slice.ts';
 import { Pace } from './backup/pace.ts';
 import { RowRewriter } from './backup/row-rewriter.ts';
@@ -309,9 +309,7 @@ export class PartitionCopy {
       for (;;) {
         try {
           const rows = pod.parts.engine.table(table);
-          const row = rows.find(key, 0, key.length);
-          const copy = fromRows(rows, row, { version: 0, ts: 0 });
-          if (copy !== undefined) toBatch(copy, target.table, writer);
+          appendRow(rows, rows.find(key, 0, key.length), target.table, writer);
           break;
         } catch (error) {
           if (!(error instanceof ReadFault)) throw error;

@@ -8,6 +8,7 @@
 import { Socket, type OnReadOpts, type SocketConstructorOpts } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { viewed } from '../../universal-row/bytes.ts';
+import { EndedInputs } from '../gateway/ended-inputs.ts';
 import { AcceptedHandle, type Arrival } from '../gateway/accepted-handles.ts';
 
 const buffer = viewed(Buffer.allocUnsafeSlow(64 * 1024));
@@ -16,6 +17,9 @@ const buffer = viewed(Buffer.allocUnsafeSlow(64 * 1024));
  * clients.
  */
 const smallBuffer = viewed(buffer.subarray(0, 16 * 1024));
+
+/** Of this thread. */
+const endedInputs = new EndedInputs();
 
 type WithHandle = { _handle?: unknown };
 
@@ -60,5 +64,7 @@ function onHandle(handle: object, reader: Reader): Socket {
     handle,
     onread,
   };
-  return new Socket(options);
+  const socket = new Socket(options);
+  endedInputs.follow(socket);
+  return socket;
 }

@@ -13,6 +13,11 @@ type WithParser = Socket & { parser?: { onIncoming?: (() => number) | null } | n
 export class Pipelines {
   readonly #underWay = new WeakMap<Socket, number>();
 
+  /** The connection had a request before. */
+  hasServed(socket: Socket): boolean {
+    return this.#underWay.has(socket);
+  }
+
   /** Whether a request may run. If not it needs no answer, but for the first one of a connection that is one too many. */
   enter({ socket }: IncomingMessage, response: ServerResponse): 'runs' | 'refused' | 'ignored' {
     const count = (this.#underWay.get(socket) ?? 0) + 1;

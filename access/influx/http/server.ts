@@ -35,10 +35,11 @@ import { HttpError } from './http-error.ts';
 import { InfluxCounters, type InfluxMetrics } from './influx-metrics.ts';
 import type { InfluxMetering } from './metering.ts';
 import { tooManyParameters } from './parameters.ts';
-import { maxPipelined, Pipelines } from './pipelines.ts';
+import { maxPipelined } from './pipelines.ts';
 import { PointWriter } from './point-writer.ts';
 import { QueryHandler } from './query-handler.ts';
 import { requestReads } from './request-reads.ts';
+import { type Arrival, RequestTurns } from './request-turns.ts';
 import { type Execute, noQueryLimits, type QueryLimits } from './statement-runner.ts';
 import type { BodyLimits } from './request-body.ts';
 import { type Route, RouteTable } from './routes.ts';
@@ -138,7 +139,7 @@ export class InfluxServer {
   readonly #sockets = new Set<Socket>();
   readonly #exchanges = new Set<Exchange>();
   readonly #connections = new TenantConnections();
-  readonly #pipelines = new Pipelines();
+  readonly #turns = new RequestTurns((...arrived) => this.#begin(...arrived));
   readonly #browsers: BrowserGuard;
   /** Caller of every request, where authentication is off. */
   readonly #unauthenticated: Caller;
@@ -223,16 +224,17 @@ export class InfluxServer {
       noDelay: true,
     };
     const serve = (request: IncomingMessage, response: ServerResponse): void =>
-      this.#accept(request, response, { expectsContinue: false, isForwarded: false });
+      this.#turns.arrived(request, response, { expectsContinue: false, isForwarded: false });
     this.#server = options.tls?.createHttpServer(http, serve) ?? createServer(http, serve);
     const server = this.#server;
     server.maxConnections = options.maxConnections;
     server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
-      this.#accept(request, response, { expectsContinue: true, isForwarded: false }),
+      this.#turns.arrived(request, response, { expectsContinue: true, isForwarded: false }),
     );
     this.#forwarded = this.#forwardedServer(http);
     server.on('connection', (socket) => {
       this.#sockets.add(socket);
+      this.#turns.connected(socket);
       socket.once('close', () => this.#sockets.delete(socket));
     });
     server.on('drop', () => counters.rejectedConnections++);
@@ -245,10 +247,10 @@ export class InfluxServer {
     const { maxHeaderBytes } = this.#options;
     const options = { ...http, keepAliveTimeout: 0, maxHeaderSize: maxHeaderBytes + 4096 };
     const server = createServer(options, (request, response) =>
-      this.#accept(request, response, { expectsContinue: false, isForwarded: true }),
+      this.#turns.arrived(request, response, { expectsContinue: false, isForwarded: true }),
     );
     server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
-      this.#accept(request, response, { expectsContinue: true, isForwarded: true }),
+      this.#turns.arrived(request, response, { expectsContinue: true, isForwarded: true }),
     );
     server.on('clientError', refuse);
     return server;
@@ -289,7 +291,7 @@ export class InfluxServer {
     });
     this.#server.closeIdleConnections();
     const deadline = performance.now() + graceMs;
-    while (this.#exchanges.size > 0 && performance.now() < deadline) {
+    while (this.#exchanges.size + this.#turns.waiting > 0 && performance.now() < deadline) {
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
     this.#queries.cancelAll();
@@ -307,10 +309,12 @@ export class InfluxServer {
     return this.#counters.snapshot(this.#sockets.size);
   }
 
-  #accept(request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
-    const { expectsContinue, isForwarded } = arrival;
-    const entered = this.#pipelines.enter(request, response);
-    if (entered === 'ignored') return;
+  #begin(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { expectsContinue, isForwarded }: Arrival,
+    isRefused: boolean,
+  ): void {
     const exchange = new Exchange(request, response, {
       version: this.#options.version,
       build: this.#options.build,
@@ -325,9 +329,6 @@ export class InfluxServer {
     });
     exchange.metering = this.metering;
     this.#exchanges.add(exchange);
-    // Clients that go away are no news.
-    request.on('error', ignore);
-    response.on('error', ignore);
     response.once('close', () => {
       this.#exchanges.delete(exchange);
       exchange.memory.close();
@@ -342,7 +343,7 @@ export class InfluxServer {
       this.slow.settle(exchange, units);
     });
     exchange.touch();
-    if (entered === 'refused') {
+    if (isRefused) {
       // The connection closes after this answer.
       response.shouldKeepAlive = false;
       exchange.fail(
@@ -430,12 +431,6 @@ export class InfluxServer {
 
 const noSessions = 'sessions: not all nodes of the cluster run a release that knows them';
 
-/** How a request came. */
-interface Arrival {
-  readonly expectsContinue: boolean;
-  readonly isForwarded: boolean;
-}
-
 const revokedCredentials: Refusal = { refusal: 'credentials', message: 'authorization failed' };
 
 /** As InfluxDB says it. */
@@ -473,5 +468,3 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
 
 /** Status counted for a client that left before it was answered. */
 const gone = 499;
-
-function ignore(): void {}

@@ -1,0 +1,90 @@
+// Work of many connections that arrives together: what has no time left in this round of the event loop waits for a later
+// one. Between two pieces of work all that the first has set off, promises and `process.nextTick` included, is done, so
+// that the time of all of it counts.
+
+const defaultRoundMs = 4;
+
+/** Work that waits, and the order in which it is taken. */
+export interface WaitingWork<T> {
+  readonly size: number;
+  add(work: T): void;
+  /** Called only while there is some. */
+  take(): T;
+}
+
+export class RoundTurns<T> {
+  readonly #waiting: WaitingWork<T>;
+  readonly #begin: (work: T) => void;
+  readonly #roundMs: number;
+  /** Monotonic milliseconds: when this round first had work. */
+  #roundAt = 0;
+  /** The next round is yet to begin. */
+  #isScheduled = false;
+
+  constructor(waiting: WaitingWork<T>, begin: (work: T) => void, roundMs = defaultRoundMs) {
+    this.#waiting = waiting;
+    this.#begin = begin;
+    this.#roundMs = roundMs;
+  }
+
+  /** Begins the work at once while there is time, and none before it waits. */
+  add(work: T): void {
+    if (this.#waiting.size === 0 && this.#hasTime()) this.#begin(work);
+    else this.#waiting.add(work);
+  }
+
+  #hasTime(): boolean {
+    if (this.#isScheduled) return performance.now() - this.#roundAt < this.#roundMs;
+    this.#isScheduled = true;
+    this.#roundAt = performance.now();
+    setImmediate(this.#nextRound);
+    return true;
+  }
+
+  readonly #nextRound = (): void => {
+    this.#isScheduled = false;
+    if (this.#waiting.size === 0) return;
+    this.#roundAt = performance.now();
+    this.#isScheduled = true;
+    this.#next();
+  };
+
+  readonly #next = (): void => {
+    try {
+      if (this.#waiting.size > 0) this.#begin(this.#waiting.take());
+    } finally {
+      const isOver = performance.now() - this.#roundAt >= this.#roundMs;
+      if (isOver || this.#waiting.size === 0) setImmediate(this.#nextRound);
+      else queueMicrotask(this.#afterAll);
+    }
+  };
+
+  /** Ticks run when there is no microtask left, and this is the last one of them. */
+  readonly #afterAll = (): void => {
+    process.nextTick(this.#next);
+  };
+}
+
+/** Taken in the order in which it came. */
+export class FirstCome<T> implements WaitingWork<T> {
+  #queue: T[] = [];
+  #taken = 0;
+
+  get size(): number {
+    return this.#queue.length - this.#taken;
+  }
+
+  add(work: T): void {
+    this.#queue.push(work);
+  }
+
+  take(): T {
+    const work = this.#queue[this.#taken++]!;
+    // What was taken is not kept alive by those behind it for long.
+    if (this.#taken * 2 >= this.#queue.length) {
+      this.#queue = this.#queue.slice(this.#taken);
+      this.#taken = 0;
+    }
+    return work;
+  }
+}
