@@ -26,13 +26,19 @@ export function describedReplay(one: Replay): string {
     ...(listed.length === 0 ? [] : ['', ...listed]),
     ...(rest > 0 ? [`… and ${rest} more; --json has them all`] : []),
     '',
-    `It copies ${cost.replicas} replicas, ${formatBytes(cost.bytes)}.`,
+    copied(cost),
     'Judged on another draw of the load:',
     ...figureLines(before, after),
     ...(one.wouldStop
       ? ['After a tenth of the steps the cluster would be worse off: a live run would stop there.']
       : []),
   ].join('\n');
+}
+
+function copied({ replicas, bytes }: Replay['cost']): string {
+  if (replicas === 0) return 'It copies nothing.';
+  const size = bytes === 0 ? 'whose sizes are not in the recording' : formatBytes(bytes);
+  return `It copies ${replicas === 1 ? 'one replica' : `${replicas} replicas`}, ${size}.`;
 }
 
 function figureLines(before: ClusterFigures, after: ClusterFigures): string[] {
@@ -72,7 +78,9 @@ export async function comparedReplays(replays: readonly Replay[]): Promise<strin
     number('new leaders', switches),
     ...(replays.some((one) => splits(one) > 0) ? [number('splits', splits)] : []),
     number('replicas copied', ({ cost }) => cost.replicas),
-    number('bytes', ({ cost }) => formatBytes(cost.bytes)),
+    number('bytes', ({ cost }) =>
+      cost.replicas > 0 && cost.bytes === 0 ? 'unknown' : formatBytes(cost.bytes),
+    ),
     number('above 60 %', ({ after }) => after.violations),
     number('anomalous', ({ after }) => after.anomalies),
     number('deviation', ({ after }) => percent(after.imbalance)),

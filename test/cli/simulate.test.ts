@@ -78,8 +78,23 @@ describe.skipIf(!isBuilt)('polyrow simulate', () => {
 
   test('says so when every pod is overloaded', async () => {
     const { out } = await polyrow(['simulate', '--trace', file, '--pod-limit', '10']);
-    expect(out).toContain('xstor would do nothing.');
+    expect(out).toMatch(
+      /xstor would do nothing: node\d-pod has most anomalous minutes, \d+, but none of its/,
+    );
     expect(out).toContain('The cluster needs more pods');
+  });
+
+  test('says why a policy would do nothing, with the figure that decided', async () => {
+    const words = ['simulate', '--trace', file, '--partitions', '9', '--skew', '0'];
+    const told = async (policy: string): Promise<string> =>
+      (await polyrow([...words, '--policy', policy])).out;
+    expect(await told('libra')).toMatch(
+      /libra would do nothing: largest over mean load is 1\.0\d\d, that of node\d-pod: not above 1\.05\./,
+    );
+    expect(await told('abase-quotas')).toContain('a forecast needs 24 hours');
+    expect(await told('abase-pools')).toContain('all nodes are in one pool');
+    const { out } = await polyrow([...words, '--compare']);
+    expect(out).toMatch(/^ {2}xstor-models +no node is of the hardware `memory`$/m);
   });
 
   test('names the line of a file that is wrong', async () => {

@@ -26,7 +26,7 @@ function whyIdle(run: SchedulingRun): string {
   const highest = counts.indexOf(Math.max(...counts));
   const most = `${run.nameOf(highest)} has most anomalous minutes, ${counts[highest]}`;
   if (!run.isHighLoad(highest)) {
-    return `${most}, and ${parameters.warning} are left alone`;
+    return `${most}; pods with up to ${parameters.warning} are left alone`;
   }
   const ways = [
     ...(parameters.switchedShare > 0 ? ['lead elsewhere'] : []),
