@@ -8,10 +8,15 @@
 // A subject declares the features of its engine; cases that need more are left out. The bounds of a
 // failed case are in its message.
 
+import { arrayCases } from './conformance/array-cases.ts';
 import type { ConformanceCase } from './conformance/case.ts';
-import { containerCases } from './conformance/container-cases.ts';
+import { expiryCases } from './conformance/expiry-cases.ts';
+import { fieldCases } from './conformance/field-cases.ts';
+import { handleCases } from './conformance/handle-cases.ts';
 import { logCases } from './conformance/log-cases.ts';
 import { rangeCases } from './conformance/range-cases.ts';
+import { rankedCases } from './conformance/ranked-cases.ts';
+import { renameCases } from './conformance/rename-cases.ts';
 import { scanCases } from './conformance/scan-cases.ts';
 import { sizeCases } from './conformance/size-cases.ts';
 import { snapshotCases } from './conformance/snapshot-cases.ts';
@@ -22,12 +27,17 @@ import { valueCases } from './conformance/value-cases.ts';
 
 export const conformanceCases: readonly ConformanceCase[] = [
   ...valueCases,
-  ...containerCases,
+  ...renameCases,
+  ...fieldCases,
+  ...rankedCases,
+  ...arrayCases,
+  ...handleCases,
   ...rangeCases,
   ...streamCases,
   ...sizeCases,
   ...scanCases,
   ...tableCases,
+  ...expiryCases,
   ...logCases,
   ...snapshotCases,
 ];

@@ -7,6 +7,7 @@ import { ReadFault } from '../universal-row/errors.ts';
 import { RecordBatchWriter } from '../universal-row/record-batch.ts';
 import { type OpObserver, RowRewriter } from './backup/row-rewriter.ts';
 import type { Pod } from './pod.ts';
+import { tooLargeText } from './replicator/partition-log.ts';
 
 interface SliceEnds {
   /** Asked in the instant before; false where it is not to be applied. */
@@ -15,9 +16,11 @@ interface SliceEnds {
   readonly done?: () => void;
 }
 
-/** Ops as an entry of the log, and in the engine. */
+/** Ops as an entry of the log, and in the engine. Throws, with nothing done, where they are more than an entry may be. */
 export async function applySlice(pod: Pod, slice: Buffer, ends: SliceEnds = {}): Promise<void> {
   const { engine, log } = pod.parts;
+  if (slice.length > (log.maxWriteBytes ?? Infinity))
+    throw new Error(tooLargeText(log.maxWriteBytes!));
   for (;;) {
     if (pod.writeFailure !== undefined) throw pod.writeFailure;
     if (pod.role !== 'leader') throw new Error('this node leads the rows no more');

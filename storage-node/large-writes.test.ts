@@ -6,12 +6,14 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { KvEngine } from '../engines/kv/kv-engine.ts';
 import { MemoryEngine } from '../engines/memory/memory-engine.ts';
+import { applySlice } from './apply-slice.ts';
 import { realDisk } from './disk/real-disk.ts';
 import { commandOf, TestClock, TextReply } from './pod-fixture.ts';
 import { Pod } from './pod.ts';
 import { fullLogBytes } from './replicator/partition-log.ts';
 import { UnreliableCluster, UnreliableLog } from './replicator/testing/unreliable-log.ts';
 import { noRules } from './table-rules.ts';
+import { RecordBatchWriter } from '../universal-row/record-batch.ts';
 import type { Reply } from '../universal-row/reply.ts';
 
 const maxWriteBytes = 1000;
@@ -100,6 +102,22 @@ describe.each(['memory', 'kv'])('%s', (model) => {
     for (const n of [0, 11]) expect(await run(`get key${n}`)).toBe('(nil)');
     expect(await run(put('key0', 200))).toBe('OK');
     expect(commit()).toHaveLength(1);
+  });
+
+  test('a row of a restore or a move that is larger is an error, and changes nothing', async () => {
+    const slice = (bytes: number): Buffer => {
+      const writer = new RecordBatchWriter();
+      const value = Buffer.alloc(bytes, 'x');
+      writer.value(0, Buffer.from('a'), 0, 1, value, 0, bytes, 0);
+      return writer.buf.subarray(0, writer.pos);
+    };
+    const entries = cluster.committed.length;
+    await applySlice(pod, slice(900));
+    log.commit(Infinity);
+    expect(cluster.committed).toHaveLength(entries + 1);
+    await expect(applySlice(pod, slice(1001))).rejects.toThrow('more than 1000 bytes at once');
+    expect(commit()).toEqual([]);
+    expect(await run('get a')).toBe('x'.repeat(900));
   });
 
   test('commands of a tick that write more together are several entries', async () => {

@@ -15,7 +15,8 @@ import { decodeSnapshot, type EngineContents } from '../engines/conformance/cont
 import type { Engine } from '../engines/engine.ts';
 import { MemoryEngine } from '../engines/memory/memory-engine.ts';
 import { FaultyDisk } from './disk/faulty-disk.ts';
-import { Pod, type PodOptions } from './pod.ts';
+import type { PodOptions } from './pod-options.ts';
+import { Pod } from './pod.ts';
 import { seededRng } from './replicator/group/log-fixture.ts';
 import { LocalGroup } from './replicator/group/local-group.ts';
 import { noRules, type TableRules } from './table-rules.ts';

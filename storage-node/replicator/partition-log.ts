@@ -33,7 +33,7 @@ export const fullTickBytes = 1024 * 1024;
 /** Writers wait while more is without an outcome. */
 export const fullLogBytes = 16 * 1024 * 1024;
 
-/** For a request that writes more than `PartitionLog.maxWriteBytes`. */
+/** For a request, or a row that is restored or moved, that writes more than `PartitionLog.maxWriteBytes`. */
 export function tooLargeText(bytes: number): string {
   return `the request writes more than ${bytes} bytes at once, the limit of cluster.max-entry-bytes`;
 }

@@ -12,8 +12,8 @@ const firstCapacity = 8;
 export const keptBytes = 32 * 1024 * 1024;
 /** Longer strings are copied by the built-in function, which is slow to begin. */
 const shortText = 64;
-/** New keys of a batch. */
-const maxNewKeys = 500;
+/** New keys of a batch: the store takes them in one step, for which they cost some ten microseconds each, and first more. */
+const maxNewKeys = 125;
 const keptTextBytes = 4 * 1024 * 1024;
 /**
  * Sizes: of a value with its flag, and approximately of a field and of a group without their

@@ -543,7 +543,7 @@ describe('batches', () => {
 test('new series fill a batch before known ones do', () => {
   const cache = new SharedSeriesCache();
   const lines = Array.from({ length: 5000 }, (_, i) => `m,t=${i} f=1 1\n`).join('');
-  expect(parseBody(lines, { cache })).toMatchObject({ batches: 10, goodLines: 5000 });
+  expect(parseBody(lines, { cache })).toMatchObject({ batches: 40, goodLines: 5000 });
   expect(parseBody(lines, { cache })).toMatchObject({ batches: 1, goodLines: 5000 });
 });
 
@@ -604,6 +604,39 @@ test('a line of many fields behind many lines of few has a batch of its own, and
       wides,
     ]);
     expect(counts.get('f9999') ?? 0).toBe(wides);
+  }
+});
+
+test('a line of very many new fields is read in parts, and keeps its place among the others', () => {
+  const fields = Array.from({ length: 10_000 }, (_, i) => `f${i}=${i}`).join(',');
+  for (const body of [
+    `m v=1 1\nm ${fields} 2\nm v=2 3\n`,
+    `m ${fields} 2\n`,
+    `m ${fields},x=y 2\nm v=1 1\n`,
+  ]) {
+    const parser = new LineParser(new SharedSeriesCache());
+    parser.begin({ precision: 'ns', now: 0 });
+    parser.push(Buffer.from(body));
+    parser.finish();
+    const times: number[] = [];
+    let pauses = 0;
+    let most = 0;
+    for (;;) {
+      const before = parser.heldBytes;
+      const batch = parser.next();
+      // Each new field takes more than a kilobyte, with its place for values.
+      most = Math.max(most, parser.heldBytes - before);
+      if (batch === undefined) break;
+      for (const group of batch.groups) times.push(...group.times.subarray(0, group.rows));
+      if (batch.rows === 0) pauses++;
+    }
+    const isBad = body.includes('x=y');
+    expect(parser.goodLines + parser.badLines).toBe(body.split('\n').length - 1);
+    expect(parser.badLines).toBe(isBad ? 1 : 0);
+    expect(times).toHaveLength(parser.goodLines);
+    expect(pauses).toBeGreaterThan(15);
+    expect(most).toBeLessThan(600 * 1200);
+    expect(parser.heldBytes).toBeGreaterThan(10_000 * 1000);
   }
 });
 

@@ -17,7 +17,7 @@ import { BatchBuilder, keptBytes } from './batch-builder.ts';
 import { hash, isBlank, newline } from './characters.ts';
 import { LineEnd } from './line-end.ts';
 import { lineError } from './line-errors.ts';
-import { badLine, droppedLine, farLine, PointReader } from './point-reader.ts';
+import { badLine, droppedLine, farLine, pausedLine, PointReader } from './point-reader.ts';
 import { segmentBytes, SeriesCacheTable, type SharedSeriesCache } from './series-cache-table.ts';
 import { precisionOf } from './timestamp.ts';
 
@@ -103,6 +103,8 @@ export class LineParser {
   private given = false;
   /** Work since the last batch on lines without points, in bytes, approximate. */
   private fruitless = 0;
+  /** How often the line under way was paused. */
+  private pauses = 0;
 
   constructor(cache: SharedSeriesCache, limits: Partial<LineParserLimits> = {}) {
     this.cache = cache;
@@ -133,6 +135,7 @@ export class LineParser {
     this.at = 0;
     this.linesEnd = 0;
     this.dropRest();
+    this.endPauses();
     this.finished = false;
     if (request.cache !== undefined) this.cache = request.cache;
     this.reader.set(precisionOf(request.precision), request.now);
@@ -232,6 +235,14 @@ export class LineParser {
       // A chunk is rarely that long.
       const tooLong = end - at > this.limits.lineBytes && this.isTooLong(buf, at, end);
       const outcome = tooLong ? badLine : reader.read(buf, view, at, end);
+      if (outcome === pausedLine) {
+        // What was read of it stays known, unless the batch has to forget its fields to save memory.
+        reader.mayPause = ++this.pauses < mostPauses;
+        this.fruitless = maxFruitless + 1;
+        this.closed = true;
+        break;
+      }
+      if (this.pauses > 0) this.endPauses();
       if (outcome >= 0) {
         this.goodLines++;
         at = outcome;
@@ -260,6 +271,11 @@ export class LineParser {
       if (this.closed) break;
     }
     return at;
+  }
+
+  private endPauses(): void {
+    this.pauses = 0;
+    this.reader.mayPause = true;
   }
 
   private isTooLong(buf: Buffer, start: number, end: number): boolean {
@@ -392,6 +408,9 @@ export class LineParser {
 const maxFruitless = 64 * 1024;
 /** Cost of a bad line besides its bytes. */
 const badLineCost = 200;
+
+/** A line is read in one go from then on: enough for as many fields as there may be. */
+const mostPauses = 64;
 
 const noTable = new SeriesCacheTable(-1);
 const noBytes = Buffer.alloc(0);

@@ -39,6 +39,12 @@ export const farLine = -3;
 /** The line is right, but InfluxDB drops such a point: see `dropReason`. */
 export const droppedLine = -4;
 
+/** The line has brought many new fields, which are kept: it is to be read again when others have had their turn. */
+export const pausedLine = -5;
+
+/** A field that was not there before takes some microseconds, more while the code for it is not compiled. */
+const newFieldsAtOnce = 512;
+
 /** New fields take some hundred bytes each, so that one line must not bring any number of them. */
 export const maxFields = 10_240;
 
@@ -62,6 +68,8 @@ export class PointReader {
   private nowNanos = 0;
   private readonly number = new NumberReader();
   private touched: BatchColumn[] = [];
+  /** Whether a line may be left half read: it was not paused so often that it would never end. */
+  mayPause = false;
   /** Values of the line under way that are not stored. */
   private ignored = 0;
   // Strings of the current line, and of the batch before it.
@@ -119,6 +127,8 @@ export class PointReader {
     const row = group.rows;
     const { touched } = this;
     let values = 0;
+    /** Fields of the group as of the line's first new one. */
+    let known = -1;
     let i = start + table.length(spelling) + 1;
     while (isBlank(buf[i]!)) i++;
     let slot = group.first;
@@ -130,6 +140,10 @@ export class PointReader {
         const stop = fieldKeyEnd(buf, i, end);
         if (stop < 0) return this.undo(row, values, stop);
         if (values >= maxFields) return this.undo(row, values, badLine);
+        if (known < 0) known = group.fields.size;
+        else if (group.fields.size - known >= newFieldsAtOnce && this.mayPause) {
+          return this.undo(row, values, pausedLine);
+        }
         slot = batch.slot(group, buf, i, stop);
         if (before === undefined) group.first = slot;
         else before.next = slot;

@@ -100,8 +100,9 @@ export class UnreliableLog implements PartitionLog {
   }
 
   endTurn(servedAt?: number): number {
+    const hasWritten = this.#entry.count > 0;
     const entry = this.#entry.take(servedAt ?? 0);
-    if (servedAt === undefined) return this.#pending.at(-1)?.position ?? -1;
+    if (servedAt === undefined && !hasWritten) return this.#pending.at(-1)?.position ?? -1;
     const position = ++this.#position;
     if (this.role !== 'leader' || this.#isLosing) {
       this.#failed.set(position, 'lost');

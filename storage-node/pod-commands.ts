@@ -1,0 +1,475 @@
+// How a pod runs commands: one at a time, each whole. One that is long holds its tables instead, and takes the
+// thread for a step at a time (long-run.ts).
+
+import { assert } from '../universal-row/assert.ts';
+import { isWrite, type Command } from '../universal-row/command.ts';
+import type { Clock } from '../universal-row/environment.ts';
+import { CommandError, ReadFault } from '../universal-row/errors.ts';
+import type { Refusable } from '../universal-row/executor.ts';
+import type { MaybePromise } from '../universal-row/maybe-promise.ts';
+import type { Reply } from '../universal-row/reply.ts';
+import { RowWork } from '../universal-row/row-work.ts';
+import type { Steps, StepTransform } from '../universal-row/steps.ts';
+import { type Engine, engineClosed } from '../engines/engine.ts';
+import { CommandFlows, type CommandFlowRegistry, type Outcome } from './flows/command-flows.ts';
+import { LongRun } from './long-run.ts';
+import { PartitionGuard, whileShut } from './partition-guard.ts';
+import { PodLoad } from './pod-load.ts';
+import { PodMemory } from './pod-memory.ts';
+import type { PodOptions, PodStats } from './pod-options.ts';
+import { PodRuns } from './pod-runs.ts';
+import { PodTurn } from './pod-turn.ts';
+import type { Replica } from './replica.ts';
+import { type PartitionLog, tooLargeText } from './replicator/partition-log.ts';
+import type { TableHolds } from './table-holds.ts';
+import type { TableRulesByNumber } from './table-rules.ts';
+import type { Transaction } from './transaction.ts';
+
+// A transaction that takes longer goes on as a long command does.
+const wholeTransactionMs = 1;
+const bytesBetweenLooks = 64 * 1024;
+
+/** The part of `Pod` that runs commands. */
+export abstract class PodCommands {
+  readonly stats: PodStats = {
+    expiredRows: 0,
+    internalErrors: 0,
+    readFaults: 0,
+    checkpoints: 0,
+    lastCheckpointMs: 0,
+    lastCheckpointAt: 0,
+    lastCheckpointIndex: 0,
+    checkpointFailures: 0,
+    loadedEntries: 0,
+    longCommands: 0,
+    longSteps: 0,
+  };
+
+  /** Load of a replica; undefined for a single pod. */
+  readonly load: PodLoad | undefined;
+  protected readonly turn: PodTurn;
+  protected readonly memory: PodMemory;
+  protected readonly engine: Engine;
+  protected readonly log: PartitionLog;
+  protected readonly replica: Replica | undefined;
+  protected readonly clock: Clock;
+  protected readonly tx: Transaction;
+  protected readonly holds: TableHolds;
+  protected readonly longs: PodRuns;
+  /** Undefined when every flow is the standard one, which `execute` and `executeAll` are. */
+  protected readonly flows: CommandFlows | undefined;
+  protected isClosed = false;
+  readonly #tables: TableRulesByNumber;
+  readonly #report: PodOptions['report'];
+  /**
+   * Whether rows may be on disk, so that commands may run again; the position in their work to
+   * restart from is then kept.
+   */
+  readonly #mayMiss: boolean;
+  readonly #workBefore = new RowWork();
+  readonly #maxWriteBytes: number;
+  readonly #guard: PartitionGuard;
+
+  constructor(options: PodOptions) {
+    const checkpoint = (): void => void this.checkpoint();
+    this.longs = new PodRuns({
+      ...{ log: options.log, tables: options.tables, admission: options.admission },
+      ...{ stats: this.stats, turn: () => this.turn, load: () => this.load },
+      refusal: (command) => this.refusal(command),
+      errorText: (command, error) => this.#errorText(command, error),
+    });
+    this.holds = this.longs.holds;
+    const { runs } = this.longs;
+    this.turn = new PodTurn({ ...options, group: options.group, runs, checkpoint });
+    this.#guard = new PartitionGuard(this.turn, options.tables);
+    this.engine = this.turn.engine;
+    this.replica = this.turn.replica;
+    this.load = this.replica && new PodLoad();
+    this.tx = this.turn.tx;
+    this.#mayMiss = options.engine.expectRows !== undefined;
+    this.log = options.log;
+    this.#maxWriteBytes = options.log.maxWriteBytes ?? Infinity;
+    this.#tables = options.tables;
+    this.clock = options.clock;
+    this.#report = options.report;
+    this.memory = new PodMemory({ ...options, turn: this.turn, holds: this.holds });
+    this.flows = options.flows && this.#flowsOf(options.flows);
+  }
+
+  /** Makes a checkpoint and releases the log before it; one at a time. */
+  abstract checkpoint(): Promise<void>;
+
+  execute(command: Command, reply: Reply): MaybePromise<Reply | void> {
+    if (this.replica?.isShut === true) {
+      return whileShut(this.replica, command, reply, (own) => this.execute(command, own));
+    }
+    if (this.turn.marks?.mayShut(command) === true) {
+      const tables = this.longs.tablesOf([command]);
+      const shut = this.#guard.ifShut(tables, [command], reply, (own) =>
+        this.execute(command, own),
+      );
+      if (shut !== false) return shut;
+    }
+    if (this.holds.size !== 0) {
+      const waits = this.longs.wait([command], reply, (own) => this.execute(command, own));
+      if (waits !== undefined) return waits;
+    }
+    const { flows } = this;
+    if (flows !== undefined && flows.plans[command.action] !== undefined) {
+      return flows.execute(command, reply);
+    }
+    const { tx, log, turn } = this;
+    const writing = isWrite(command.action);
+    if (this.memory.evictor !== undefined) this.memory.makeRoom(command);
+    if (writing) {
+      const refusal = this.refusal(command);
+      if (refusal !== undefined) {
+        reply.error(refusal);
+        return;
+      }
+      if (this.engine.congested === true) {
+        return this.#whenDrained(reply, (own) => this.execute(command, own));
+      }
+    }
+    if (!turn.isOpen) turn.open();
+    const mark = reply.mark();
+    log.begin();
+    const logged = log.writer.pos;
+    const work = (tx.work = command.work ?? turn.unclaimed);
+    tx.client = command.client ?? 0;
+    this.load?.begin(work);
+    if (this.#mayMiss) this.#workBefore.copy(work);
+    let long: StepTransform | void = undefined;
+    try {
+      tx.begin(command.table, command.span, command.args, writing, turn.now, true);
+      if (this.holds.size !== 0 || this.turn.keepsExpired) this.#freeze(command.table, writing);
+      long = command.transform(tx, command.args, reply);
+    } catch (error) {
+      const failure = this.#recover(error, reply, mark, command);
+      if (typeof failure !== 'string') {
+        return this.#whenRead(failure, command, reply, () => this.execute(command, reply));
+      }
+    }
+    const isFull = log.writer.pos > turn.fullAt;
+    if (isFull && log.writer.pos - logged > this.#maxWriteBytes) {
+      this.#refuseLarge(reply, mark, command);
+      this.load?.end(work, reply.mark() - mark);
+      return;
+    }
+    work.logBytes += log.writer.pos - logged;
+    if (long !== undefined && log.writer.pos > logged) {
+      // A script has written already: that becomes the beginning of the run.
+      reply.rollback(mark);
+      return this.longs.finish(this.longs.continue([command], 0, long, reply, mark, logged));
+    }
+    const index = log.end();
+    if (index !== 0) turn.committed(index);
+    else if (tx.touched.length !== 0) turn.notify();
+    if (isFull) turn.end();
+    if (long !== undefined) return this.longs.start([command], 0, long, reply, mark);
+    this.load?.end(work, reply.mark() - mark);
+  }
+
+  read(command: Command, reply: Reply): MaybePromise<Reply | void> {
+    const { replica, tx } = this;
+    if (replica?.mayRead !== true) {
+      command.notRun = replica?.notRun;
+      return;
+    }
+    const whole = this.#guard.mayRead(command);
+    if (whole instanceof Promise) return whole.then(() => this.read(command, reply));
+    if (!whole) {
+      command.notRun = replica.notRun;
+      return;
+    }
+    const mark = reply.mark();
+    tx.work = command.work ?? this.turn.unclaimed;
+    this.load?.begin(tx.work);
+    if (this.#mayMiss) this.#workBefore.copy(tx.work);
+    tx.refresh();
+    // Expired rows are hidden; the leader drops them.
+    tx.frozen = true;
+    this.log.begin();
+    const { table, span, args, transform } = command;
+    let long: StepTransform | void = undefined;
+    try {
+      tx.begin(table, span, args, false, replica.time(this.clock.now()), true);
+      long = transform(tx, args, reply);
+    } catch (error) {
+      const failure = this.#recover(error, reply, mark, command);
+      if (typeof failure !== 'string') {
+        return this.#whenRead(failure, command, reply, () => this.read(command, reply));
+      }
+    }
+    tx.touched.length = 0;
+    this.log.abandon();
+    if (long === undefined) {
+      this.load?.end(tx.work, reply.mark() - mark);
+      return;
+    }
+    // Entries are applied between its steps.
+    reply.rollback(mark);
+    command.notRun = replica.notRun;
+  }
+
+  executeAll(
+    commands: readonly Command[],
+    reply: Reply,
+    before: (reply: Reply) => boolean,
+  ): MaybePromise<Reply | void> {
+    if (this.replica?.isShut === true) {
+      return whileShut(this.replica, commands[0], reply, (own) =>
+        this.executeAll(commands, own, before),
+      );
+    }
+    if (this.turn.marks?.isAny === true) {
+      const shut = this.#guard.ifShut(this.longs.tablesOf(commands), commands, reply, (own) =>
+        this.executeAll(commands, own, before),
+      );
+      if (shut !== false) return shut;
+    }
+    if (this.holds.size !== 0) {
+      const waits = this.longs.wait(commands, reply, (own) =>
+        this.executeAll(commands, own, before),
+      );
+      if (waits !== undefined) return waits;
+    }
+    if (this.engine.congested === true && this.engine.failure === undefined) {
+      return this.#whenDrained(reply, (own) => this.executeAll(commands, own, before));
+    }
+    if (this.flows !== undefined) return this.flows.executeAll(commands, reply, before);
+    const wait = this.#attemptAll(commands, reply, before, undefined);
+    if (wait instanceof LongRun) return this.longs.finish(wait);
+    if (wait === undefined) return;
+    const again = (): MaybePromise<Reply | void> => this.executeAll(commands, reply, before);
+    return this.#whenRead(wait, commands[0], reply, again);
+  }
+
+  /** Runs commands later. The answer that they would have written to may be shared with those of others. */
+  async #whenDrained(
+    reply: Reply,
+    then: (own: Reply) => MaybePromise<Reply | void>,
+  ): Promise<Reply> {
+    const own = reply.fork(reply.mark());
+    // After a failure they are refused for its reason.
+    await this.engine.drained!().catch(() => {});
+    return (await then(own)) ?? own;
+  }
+
+  /** Runs commands again once what they were reading is there, unless this pod is closed by then. */
+  #whenRead(
+    ready: Promise<void>,
+    first: Command | undefined,
+    reply: Reply,
+    again: () => MaybePromise<Reply | void>,
+  ): Promise<Reply | void> {
+    const refuse = (): void => {
+      reply.error(engineClosed.message);
+      if (first !== undefined) first.notRun = { why: 'notLeader', leader: 0 };
+    };
+    return ready.then(
+      () => (this.isClosed ? refuse() : again()),
+      (error: unknown) => {
+        if (!this.isClosed) throw error;
+        refuse();
+      },
+    );
+  }
+
+  /** Rows of a table that a long command reads stay, expired or not; so do those that are read while expired rows stay. */
+  #freeze(table: number, writing: boolean): void {
+    const keeps = this.turn.keepsExpired && !writing;
+    this.tx.frozen = this.writeFailure !== undefined || keeps || this.holds.isRead(table);
+  }
+
+  /** `BarePath.attempt`; without flows no outcomes are needed. */
+  #attemptAll(
+    commands: readonly Command[],
+    reply: Reply,
+    before: (reply: Reply) => boolean,
+    outcomes: (Outcome | undefined)[] | undefined,
+  ): Promise<void> | LongRun | undefined {
+    if (this.engine.congested === true && this.engine.failure === undefined) {
+      // After a failure the commands are refused for its reason.
+      return this.engine.drained!().catch(() => {});
+    }
+    const start = reply.mark();
+    if (!before(reply)) return undefined;
+    if (this.memory.evictor !== undefined && commands.length > 0) {
+      this.memory.makeRoom(commands[0]!);
+    }
+    const { tx, log, turn } = this;
+    if (!turn.isOpen) turn.open();
+    if (outcomes !== undefined) tx.observing = true;
+    const work = commands[0]?.work ?? turn.unclaimed;
+    this.load?.begin(work);
+    if (this.#mayMiss) this.#workBefore.copy(work);
+    log.begin();
+    const entryAt = log.writer.pos;
+    const deadline = this.clock.monotonic() + wholeTransactionMs;
+    let looked = start + entryAt;
+    for (let i = 0; i < commands.length; i++) {
+      const command = commands[i]!;
+      const mark = reply.mark();
+      const written = mark + log.writer.pos;
+      if (outcomes === undefined && ((i & 7) === 7 || written - looked > bytesBetweenLooks)) {
+        looked = written;
+        if (this.clock.monotonic() > deadline) {
+          return this.longs.continue(commands, i, undefined, reply, start, entryAt);
+        }
+      }
+      const logged = log.writer.pos;
+      const touched = tx.touched.length;
+      const writing = isWrite(command.action);
+      let kind: Outcome['kind'] = 'refused';
+      let error = outcomes?.[i]?.error ?? (writing ? this.refusal(command) : undefined);
+      if (error !== undefined) {
+        reply.error(error);
+      } else {
+        kind = 'done';
+        try {
+          // Each command's outcome includes its own keys.
+          const fresh = i === 0 || outcomes !== undefined;
+          tx.work = command.work ?? turn.unclaimed;
+          tx.client = command.client ?? 0;
+          tx.begin(command.table, command.span, command.args, writing, turn.now, fresh);
+          if (this.holds.size !== 0 || this.turn.keepsExpired) this.#freeze(command.table, writing);
+          const long = command.transform(tx, command.args, reply);
+          if (long !== undefined) {
+            reply.rollback(mark);
+            if (outcomes === undefined) {
+              return this.longs.continue(commands, i, long, reply, start, entryAt);
+            }
+            // Outcomes cover whole commands.
+            runWhole(long(tx, command.args, reply));
+          }
+        } catch (thrown) {
+          const failure = this.#recover(thrown, reply, mark, command);
+          if (typeof failure !== 'string') {
+            // The changes of earlier commands are undone as well: all of them run again.
+            reply.rollback(start);
+            tx.observing = turn.isObserved;
+            return failure;
+          }
+          kind = 'failed';
+          error = failure;
+        }
+      }
+      tx.work.logBytes += log.writer.pos - logged;
+      if (outcomes === undefined) continue;
+      if (reply.mark() === mark) kind = 'waits';
+      // Whether it wrote, until the index is known.
+      const index = log.writer.pos > logged ? 1 : 0;
+      outcomes[i] = { kind, error, index, touched: tx.touched.slice(touched) };
+    }
+    const isFull = log.writer.pos > turn.fullAt;
+    if (isFull && log.writer.pos - entryAt > this.#maxWriteBytes) {
+      const error = this.#refuseLarge(reply, start, commands[0]!);
+      outcomes?.fill({ kind: 'refused', error, index: 0, touched: [] });
+      tx.observing = turn.isObserved;
+      this.load?.end(work, reply.mark() - start, commands.length);
+      return undefined;
+    }
+    const index = log.end();
+    for (const outcome of outcomes ?? []) if (outcome!.index !== 0) outcome!.index = index;
+    tx.observing = turn.isObserved;
+    if (index !== 0) turn.committed(index);
+    else if (turn.listener !== undefined) turn.notify();
+    if (isFull) turn.end();
+    this.load?.end(work, reply.mark() - start, commands.length);
+    return undefined;
+  }
+
+  /**
+   * Answers the error of a command and returns it, or undoes everything and returns the promise to
+   * wait for before it runs again. A command that failed after some writes keeps them: they are in
+   * the engine, so they are logged, and the log and the engine stay the same.
+   */
+  #recover(error: unknown, reply: Reply, mark: number, command: Command): Promise<void> | string {
+    if (error instanceof ReadFault) {
+      this.stats.readFaults++;
+      this.#undo(reply, mark);
+      this.tx.work.restart(this.#workBefore);
+      this.load?.missed();
+      return error.ready;
+    }
+    reply.rollback(mark);
+    const text = this.#errorText(command, error);
+    reply.error(text);
+    return text;
+  }
+
+  /** Undoes the open entry, and its answer, which begins at `mark`. */
+  #undo(reply: Reply, mark: number): void {
+    reply.rollback(mark);
+    this.log.abandon();
+    this.engine.rollback();
+    this.tx.touched.length = 0;
+    this.tx.refresh();
+  }
+
+  /** Undoes what writes more than a log entry has room for, and answers the error, which it returns. */
+  #refuseLarge(reply: Reply, mark: number, first: Command): string {
+    this.#undo(reply, mark);
+    first.isUndone = true;
+    const text = `ERR ${tooLargeText(this.#maxWriteBytes)}`;
+    reply.error(text);
+    return text;
+  }
+
+  #errorText(command: Command, error: unknown): string {
+    return error instanceof CommandError
+      ? error.message
+      : this.#internalError(`command ${command.name} failed`, error);
+  }
+
+  #internalError(what: string, error: unknown): string {
+    this.stats.internalErrors++;
+    this.#report('error', what, { err: error });
+    return 'ERR internal error';
+  }
+
+  refusal(command: Refusable): string | undefined {
+    const rules = this.#tables.get(command.table);
+    if (rules !== undefined) {
+      if (rules.readOnly) return "READONLY You can't write against a read only table.";
+      if (rules.quota !== undefined && command.grows) {
+        const full = rules.quota.refusal();
+        if (full !== undefined) return full;
+      }
+    }
+    const failure = this.turn.writeFailure;
+    if (failure !== undefined) {
+      return `MISCONF Errors writing to disk, so commands that may change data are refused: ${failure.message}`;
+    }
+    if (this.memory.isFull && command.grows) {
+      return "OOM command not allowed when used memory > 'maxmemory'.";
+    }
+    return undefined;
+  }
+
+  #flowsOf(registry: CommandFlowRegistry): CommandFlows | undefined {
+    const flows = new CommandFlows(registry, this.engine.model, this.clock, {
+      attempt: (commands, reply, before, outcomes) => {
+        const waits = this.#attemptAll(commands, reply, before, outcomes);
+        assert(!(waits instanceof LongRun), 'commands with outcomes are run whole');
+        return waits;
+      },
+      internalError: (what, error) => this.#internalError(what, error),
+    });
+    return flows.isStandard ? undefined : flows;
+  }
+
+  get writeFailure(): Error | undefined {
+    return this.turn.writeFailure;
+  }
+}
+
+/** Runs at once. A miss makes all of it run again. */
+function runWhole(steps: Steps): void {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return;
+    if (value !== undefined) throw value;
+  }
+}
