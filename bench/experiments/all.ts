@@ -43,6 +43,8 @@ import { replicaLoads } from './replica-loads.ts';
 import { replicaMigration } from './replica-migration.ts';
 import { schedulingMeasures, tableCountGuard, tablePartitions } from './replica-rules.ts';
 import { dailySchedule, roleSwitchingAlone } from './replica-scheduling.ts';
+import { loadGathering } from './load-gathering.ts';
+import { collectionEstimate, readEstimate } from './read-estimates.ts';
 import { kindsOfError, shedding } from './shedding.ts';
 import { sizeAwareCache } from './size-aware-cache.ts';
 import { slowError } from './slow-error.ts';
@@ -75,6 +77,8 @@ export const allExperiments: readonly Experiment[] = [
   tableCountGuard,
   dailySchedule,
   planningSpeed,
+  readEstimate,
+  collectionEstimate,
   proxyQuota,
   partitionQuota,
   fairQueue,
@@ -117,6 +121,7 @@ export const allExperiments: readonly Experiment[] = [
   podBucketsLive,
   faultDetection,
   rangeMapping,
+  loadGathering,
   rangeCooperation,
   rangeBaselines,
   rangeLambda,

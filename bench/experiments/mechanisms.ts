@@ -51,14 +51,10 @@ const mechanisms: readonly Mechanism[] = [
   {
     id: 'AB-4.1-read',
     name: 'Units of a read by the expected hits',
-    elsewhere: 'request-units/estimate.test.ts',
-    open: 'disk load while the hit ratio falls to .02',
   },
   {
     id: 'AB-4.1-complex',
     name: 'Units of collections by their lengths',
-    elsewhere: 'request-units/estimate.test.ts',
-    open: 'median error of 100 lognormal lengths',
   },
   { id: 'AB-4.2-proxy', name: 'Proxy quota' },
   { id: 'AB-4.2-partition', name: 'Ceiling of a partition' },
@@ -99,8 +95,6 @@ const mechanisms: readonly Mechanism[] = [
   {
     id: 'LB-IV-gather',
     name: 'Gathering of loads',
-    elsewhere: 'control/ranges/ranges.test.ts',
-    open: 'cost of 200 reports a second',
   },
   { id: 'LB-IV-suspend', name: 'No moves while loads jump' },
   { id: 'LB-IV-bound', name: 'Bound of λ/2' },
