@@ -37,8 +37,7 @@ const mechanisms: readonly Mechanism[] = [
     id: 'XS-7-workflow',
     name: 'Workflows: nested, compensated, resumed',
     elsewhere:
-      'control/workflows/workflow-engine.test.ts: killed at every point, 50 concurrent conflicting ones, 6 seeds',
-    open: 'other workflows than the drop of a tenant',
+      'control/workflows/workflow-engine.test.ts: killed at every point, 50 concurrent conflicting ones, 6 seeds; control/tenants/drop-tenant-workflow.test.ts: the one that ships; [why no others](../control/workflows/README.md)',
   },
   { id: 'XS-7-detect', name: 'Fault detection' },
   { id: 'AB-3-pool', name: 'Pools and zones' },

@@ -2,6 +2,7 @@
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { chanceTable, waitingTable } from './page-tables.ts';
 import { mechanismTable } from './mechanisms.ts';
 import { type Experiment, type Measure, type Recorded, reaches } from './experiment.ts';
 
@@ -92,9 +93,10 @@ export function experimentsPage(
       'all of them (`--quick` in minutes), and both print a line of JSON for each measure. SIM runs the policy code on a\n' +
       'simulated clock with seeded chance, so that it gives the same figures anywhere; LIVE runs real processes on the\n' +
       'machine it is on. This page is written by `npm run experiment -- --docs` from the last full run of each.',
-    'Experiments marked `not run` have no record of a full run. What waits for a live cluster is in\n' +
-      '[control/scheduler](../control/scheduler/README.md).',
+    'Experiments marked `not run` have no record of a full run.',
     mechanismTable(records, anchor, short),
+    waitingTable,
+    chanceTable,
     'Claims withdrawn. CR-kvstore-tokens, CR-ticks and AB-4.3-r2 (write tokens and a write ceiling of LSM stores): in the\n' +
       'server, with four clients that write 64 kB values, p99 of reads was 31 to 40 ms with them and 29 to 32 ms without,\n' +
       'and a seventh fewer writes were done, as LevelDB compacts on a thread of its own and bounds its level 0 by itself;\n' +

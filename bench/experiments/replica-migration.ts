@@ -8,13 +8,14 @@ import {
   paperSize,
   replicaScheduling,
 } from '../../control/scheduler/simulation/workloads/replica-scheduling.ts';
+import { peakMover, randomMoves } from '../../control/scheduler/baselines.ts';
 import { dailyCycle, migration } from '../../control/scheduler/xstor/daily-cycle.ts';
 import {
   type SchedulingParameters,
   usualParameters,
 } from '../../control/scheduler/xstor/parameters.ts';
 import { schedulingFigures } from './cluster/figures.ts';
-import type { Experiment } from './experiment.ts';
+import type { Experiment, Measure } from './experiment.ts';
 import { overSeeds } from './over-seeds.ts';
 
 const copies = 3;
@@ -70,13 +71,16 @@ export const replicaMigration: Experiment = {
   kind: 'SIM',
   source: 'X-Stor, section 5.3.2, eq. 10, and table 6',
   setup:
-    'W-REPL, with role switching before and without. Planned on one draw of the noise and judged on another. And clusters of a ' +
+    'W-REPL, with role switching before and without; beside it as many moves at random, and the heaviest replica of the highest peak. ' +
+    'Planned on one draw of the noise and judged on another. And clusters of a ' +
     'pod with twice the load of eight others, whose loads differ by a tenth, and of which half work at day: where does its ' +
     'replica go that works at night? Without: the same priorities but the third, least similar load.',
   run({ seeds, quick, progress }) {
+    const { movedShare, thresholdShare } = usualParameters;
+    const most = Math.floor(paperSize.partitions * copies * movedShare);
     const trials = runTrials({
       workload: (seed) => replicaScheduling(seed),
-      policies: [dailyCycle(), migration()],
+      policies: [dailyCycle(), migration(), peakMover(most, thresholdShare), randomMoves(most)],
       seeds: seeds.slice(0, quick ? 1 : seeds.length),
       measure: schedulingFigures,
       progress,
@@ -88,9 +92,19 @@ export const replicaMigration: Experiment = {
           (100 * proposals.filter(({ change }) => change.kind === 'move-replica').length) /
           (paperSize.partitions * copies),
       );
-    const fall = of('xstor-moves').map(
-      ({ before, after }) => 100 * (1 - after['violations']! / before['violations']!),
-    );
+    const fallBy = (name: string, figure: string): number[] =>
+      of(name).map(({ before, after }) => 100 * (1 - after[figure]! / before[figure]!));
+    const fall = fallBy('xstor-moves', 'violations');
+    const beside = (name: string, figure: string): Measure => {
+      const theirs = fallBy(name, figure);
+      const threshold = theirs.reduce((sum, value) => sum + value, 0) / theirs.length;
+      const metric = `fewer ${figure} by migration alone, beside the policy \`${name}\`, %`;
+      return overSeeds(
+        fallBy('xstor-moves', figure),
+        { metric, threshold, better: 'higher' },
+        theirs,
+      );
+    };
     const cases = Array.from({ length: 200 }, (_, i) => i + 1);
     const blind = {
       ...usualParameters,
@@ -119,6 +133,9 @@ export const replicaMigration: Experiment = {
           fall,
           { metric: 'fewer violations by migration alone, %', threshold: 50, better: 'higher' },
           fall.map(() => 0),
+        ),
+        ...['random', 'peak-mover'].flatMap((name) =>
+          ['violations', 'anomalies'].map((figure) => beside(name, figure)),
         ),
         {
           metric: 'replicas that go to a pod of the complementary pattern, % of 200 cases',

@@ -8,6 +8,7 @@ import {
 import { carriedOut } from '../../control/scheduler/working-cluster.ts';
 import { dailyCycle, migration, roleSwitching } from '../../control/scheduler/xstor/daily-cycle.ts';
 import { usualParameters } from '../../control/scheduler/xstor/parameters.ts';
+import { randomLeaders } from './cluster/random-leaders.ts';
 import { byLoad, heatOf, schedulingFigures } from './cluster/figures.ts';
 import type { Experiment, ExperimentContext, Measure, Picture } from './experiment.ts';
 import { overSeeds } from './over-seeds.ts';
@@ -75,9 +76,10 @@ export const roleSwitchingAlone: Experiment = {
   title: 'Leaders and followers change roles',
   kind: 'SIM',
   source,
-  setup: `${workload} No replica is moved.`,
+  setup: `${workload} No replica is moved. Beside it: as many leaders drawn at random, and nothing done.`,
   run(context) {
-    const of = runs(context, [roleSwitching()]);
+    const switches = Math.floor(paperSize.partitions * usualParameters.switchedShare);
+    const of = runs(context, [roleSwitching(), randomLeaders(switches), doNothing]);
     const trials = of('xstor-roles');
     return {
       measures: [
@@ -92,6 +94,9 @@ export const roleSwitchingAlone: Experiment = {
         ),
         fall('violations', 'fewer violations, %', 50, trials),
         fall('anomalies', 'fewer anomalies, %', 0, trials),
+        ...['random leaders', 'nothing'].flatMap((name) =>
+          ['violations', 'anomalies'].map((figure) => against(trials, of(name), figure, name)),
+        ),
       ],
       ...axes,
       ...pictures(roleSwitching(), 'after role switching'),
