@@ -111,6 +111,13 @@ export interface ReplicaStatus {
   /** For a leader: members in its log. */
   readonly voters: readonly number[];
   readonly learners: readonly number[];
+  /** Its machine stopped before it had synced the log: it may lack what it has acknowledged, and catches up. */
+  readonly fenced?: boolean;
+  /**
+   * It leads, and was elected when most voters were fenced, or is the only copy and was: the last acknowledged writes before
+   * that may be lost.
+   */
+  readonly mayHaveLost?: boolean;
 }
 
 /** Request units that a replica served, minute by minute. */

@@ -36,6 +36,14 @@ export interface SuspendedEntry {
   readonly isSuspended: true;
 }
 
+/** See `Engine.savepoint`. */
+export interface Savepoint {
+  /** Changes of the entry before it. */
+  readonly changes: number;
+  /** The savepoint of the engine that this one is made around. */
+  readonly within?: Savepoint | undefined;
+}
+
 /**
  * Decides when an engine may read records from disk. Misses of tables of different owners are read
  * separately and in small groups, so that a command does not wait for everything that another has
@@ -97,9 +105,9 @@ export interface Engine {
   suspend?(): SuspendedEntry | undefined;
   /** Continues with an entry that was put aside; there must be no other one open. */
   resume?(entry: SuspendedEntry | undefined): void;
-  /** A point within the open entry to go back to. */
-  savepoint?(): number;
-  rollbackTo?(savepoint: number): void;
+  /** A point within the open entry to go back to; it holds until the entry ends, however many are taken after it. */
+  savepoint?(): Savepoint;
+  rollbackTo?(savepoint: Savepoint): void;
 
   /** The event-loop turn is over: a good time to hand a batch to the disk. Errors show in `failure`. */
   endTurn(): void;

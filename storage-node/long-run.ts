@@ -115,7 +115,7 @@ export class LongRun {
       tx.refresh();
       let fault: ReadFault | undefined;
       for (;;) {
-        const savepoint = engine.savepoint?.() ?? 0;
+        const savepoint = engine.savepoint?.();
         const logged = this.writer.pos;
         const touched = tx.touched.length;
         const answered = this.reply.mark();
@@ -136,7 +136,7 @@ export class LongRun {
         fault = next.value;
         if (fault !== undefined) {
           this.faults++;
-          engine.rollbackTo?.(savepoint);
+          if (savepoint !== undefined) engine.rollbackTo!(savepoint);
           this.writer.pos = logged;
           tx.touched.length = touched;
           this.reply.rollback(answered);

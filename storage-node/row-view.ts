@@ -45,7 +45,7 @@ export abstract class RowView {
 
   /** The words of the running command. */
   protected args: Arguments | undefined;
-  protected readonly engine: Engine;
+  protected engine: Engine;
   protected readonly rng: Rng;
   protected readonly rules: TableRulesByNumber;
   protected span: TableSpan = everything;

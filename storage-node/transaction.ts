@@ -19,6 +19,7 @@ import type { Engine } from '../engines/engine.ts';
 import { dropDueFields, setTimeOfTimedRow, timeOfTimedRow } from '../universal-row/timed-map.ts';
 import { otherPod, readOnlyTable, RowView } from './row-view.ts';
 import type { TableRulesByNumber } from './table-rules.ts';
+import { TransactionChanges } from './transaction-changes.ts';
 
 /** A value that grows by more is checked against the tenant's quota with its size. */
 const largeGrowthBytes = 64 * 1024;
@@ -48,6 +49,8 @@ export class Transaction extends RowView implements Rows {
   /** Fields of rows that stayed. */
   expiredFields = 0;
 
+  readonly changes: TransactionChanges;
+
   private readonly w: RecordBatchWriter;
   /** Note on the row being changed, and by which command. */
   private change: Touched | undefined;
@@ -57,6 +60,7 @@ export class Transaction extends RowView implements Rows {
   constructor(engine: Engine, writer: RecordBatchWriter, rules: TableRulesByNumber, rng: Rng) {
     super(engine, rules, rng);
     this.w = writer;
+    this.changes = new TransactionChanges(this, engine, writer);
   }
 
   /** Starts a command. `fresh` is false for the second and later commands of one log entry. */
@@ -76,6 +80,12 @@ export class Transaction extends RowView implements Rows {
     if (fresh || this.listener !== undefined) this.loggedRow = 0;
     this.foundRow = 0;
     if (table !== this.number) this.switchTo(table);
+  }
+
+  /** Has the tables of another engine, which is made around its own. */
+  useEngine(engine: Engine): void {
+    this.engine = engine;
+    this.refresh();
   }
 
   useArguments(args: Arguments): void {

@@ -140,6 +140,10 @@ export interface Command {
    * state.
    */
   bounds?: ReadBounds | undefined;
+  /** The command whose keys `args` has, where that is another one than `name`: it goes where that would run. */
+  likeCommand?: string | undefined;
+  /** The command undoes what it writes: to run it twice does no harm. */
+  leavesNothing?: boolean | undefined;
   /** It is a part of one about a whole table: of no use where the table is divided otherwise by now. */
   isPart?: boolean | undefined;
   /**

@@ -86,27 +86,6 @@ export class RowWork {
     this.scriptSteps += now.scriptSteps - before.scriptSteps;
   }
 
-  /** Divides all figures. */
-  divided(by: number): this {
-    this.lookups /= by;
-    this.reads /= by;
-    this.readBytes /= by;
-    this.seeks /= by;
-    this.walked /= by;
-    this.fieldsWalked /= by;
-    this.scoresWalked /= by;
-    this.arrayWalked /= by;
-    this.values /= by;
-    this.fields /= by;
-    this.scores /= by;
-    this.elements /= by;
-    this.removed /= by;
-    this.logBytes /= by;
-    this.misses /= by;
-    this.scriptSteps /= by;
-    return this;
-  }
-
   /** The work since `before` was undone, and is repeated when the missing records are there. */
   restart(before: RowWork): void {
     const misses = this.misses + 1;

@@ -18,6 +18,7 @@
 
 import type { Arguments } from './arguments.ts';
 import type { Slice } from './bytes.ts';
+import type { RowWork } from './row-work.ts';
 
 /** A row handle, valid until its row is dropped; 0 is no row. */
 export type Row = number;
@@ -275,6 +276,26 @@ export interface RowUse {
   readonly frequency?: number;
 }
 
+/** A point of the running command. */
+export interface ChangeMark {
+  /** Bytes of its log records before it. */
+  readonly logged: number;
+}
+
+/** The changes of the running command, which can be undone while it goes on. */
+export interface RowChanges {
+  /** From here on the command's changes can be undone, until `keep`. A mark may be set after others. */
+  mark(): ChangeMark;
+  /** Undoes the changes since the mark, of rows and of what is told of them. Handles of rows are void, as are later marks. */
+  undo(mark: ChangeMark): void;
+  /** None of the changes will be undone. A command that has set a mark calls it at its end, however it ends. */
+  keep(): void;
+  /** Passes on the log records since the mark. */
+  records(mark: ChangeMark, to: BytesVisitor): void;
+  /** The command's work since the mark, with the bytes of its log records. */
+  work(mark: ChangeMark): RowWork;
+}
+
 /**
  * Environment of a running command: the rows of the current table, the clock and random numbers.
  * Tables are numbered within the command's span; other tables are not accessible.
@@ -314,4 +335,6 @@ export interface Rows extends RowReads, RowWrites {
   frequency?(row: Row): number | undefined;
   /** A script took so many steps: iterations of loops, calls and the like. */
   addScriptSteps(steps: number): void;
+  /** Absent where a test runs commands without a pod. */
+  readonly changes?: RowChanges;
 }

@@ -3,7 +3,6 @@
 import type { Arguments } from '../../universal-row/arguments.ts';
 import type { BusyReply, Command, Transform } from '../../universal-row/command.ts';
 import { CommandError } from '../../universal-row/errors.ts';
-import { RowWork } from '../../universal-row/row-work.ts';
 import { evalTransform } from '../../universal-row/transforms/redis/scripts/eval.ts';
 import { fcallTransform } from '../../universal-row/transforms/redis/scripts/functions.ts';
 import type {
@@ -33,7 +32,10 @@ interface Message {
   readonly isSharded: boolean;
 }
 
-/** One client's scripts. */
+/** Commands that call a script or function. */
+const callers = /^(eval|evalsha|fcall)(_ro)?$/;
+
+/** One client's scripts, or dry runs of them. */
 export class ClientScripts implements ScriptHost {
   readonly #client: Client;
   #messages: Message[] = [];
@@ -41,13 +43,20 @@ export class ClientScripts implements ScriptHost {
   #shown: string[] = [];
   #hasFailed = false;
   readonly #transforms = new Map<string, Transform>();
-  /** The script that ran last, the work that there was before, and how often that had been charged. */
-  #script: object | undefined;
-  readonly #workBefore = new RowWork();
-  #chargesBefore = 0;
+  readonly isDryRun: boolean;
 
-  constructor(client: Client) {
+  constructor(client: Client, isDryRun = false) {
     this.#client = client;
+    this.isDryRun = isDryRun;
+  }
+
+  /** The transform of a command that calls a script or function, by its name; undefined for any other. */
+  transformOf(name: string): Transform | undefined {
+    const [, caller = '', readOnly] = callers.exec(name) ?? [];
+    if (caller === '') return undefined;
+    const isReadOnly = readOnly !== undefined;
+    if (caller === 'fcall') return this.fcall(isReadOnly);
+    return this.transform(caller === 'evalsha', isReadOnly);
   }
 
   /** EVAL, or EVALSHA; `isReadOnly` for the forms with _RO. */
@@ -92,7 +101,8 @@ export class ClientScripts implements ScriptHost {
       const elsewhere = executor.scriptRefusal(command, args, number);
       if (elsewhere !== undefined) return elsewhere;
     }
-    if (client.flags & ClientFlag.tracking) client.server.scriptCalled(client, command);
+    if (client.flags & ClientFlag.tracking && !this.isDryRun)
+      client.server.scriptCalled(client, command);
     return (client.flags & ClientFlag.restricted) === 0
       ? undefined
       : scriptRefusal(client, command, args);
@@ -104,6 +114,7 @@ export class ClientScripts implements ScriptHost {
   }
 
   calling(command: CommandEntry, args: Arguments): void {
+    if (this.isDryRun) return;
     command.calls++;
     const { monitors } = this.#client.server;
     if (monitors.size > 0 && this.#shown.length < maxShownCalls) {
@@ -112,6 +123,7 @@ export class ClientScripts implements ScriptHost {
   }
 
   failed(text: string): void {
+    if (this.isDryRun) return;
     this.#hasFailed = true;
     const { server, tenant } = this.#client;
     server.countError(tenant, text);
@@ -125,28 +137,8 @@ export class ClientScripts implements ScriptHost {
   }
 
   begin(): void {
-    if (this.#messages.length > 0) this.#messages = [];
+    this.unpublish();
     if (this.#shown.length > 0) this.#shown = [];
-  }
-
-  /** A command that calls a script is about to run, with its work added to what there is. */
-  beginWork(work: RowWork): void {
-    this.#script = undefined;
-    this.#workBefore.copy(work);
-    this.#chargesBefore = this.#client.meter.charges;
-  }
-
-  /** It has answered with `sent` bytes. What was charged meanwhile is no longer in `work`. */
-  endWork(work: RowWork, sent: number): void {
-    const script = this.#script;
-    this.#script = undefined;
-    const { tenant, meter } = this.#client;
-    if (script === undefined || meter.charges !== this.#chargesBefore) return;
-    tenant.scripts.costs.take(script).add(this.#workBefore, work, sent);
-  }
-
-  found(script: object): void {
-    this.#script = script;
   }
 
   publish(channel: string, message: string, isSharded: boolean): number {
@@ -154,12 +146,17 @@ export class ClientScripts implements ScriptHost {
     const audiences = this.#client.tenant.pubsub.audiences(name, isSharded);
     let receivers = 0;
     for (const { listeners } of audiences) receivers += listeners.size;
+    if (this.isDryRun) return receivers;
     const { elsewhere } = this.#client.server;
     if ((receivers > 0 || elsewhere !== undefined) && this.#messages.length < maxMessages) {
       const payload = Buffer.from(message, 'latin1');
       this.#messages.push({ channel: name, payload, isSharded });
     }
     return receivers;
+  }
+
+  unpublish(): void {
+    if (this.#messages.length > 0) this.#messages = [];
   }
 
   /**
@@ -184,6 +181,7 @@ export class ClientScripts implements ScriptHost {
   }
 
   log(level: number, text: string): void {
+    if (this.isDryRun) return;
     const { server, tenant } = this.#client;
     const message = Buffer.from(text.slice(0, maxLogCharacters), 'latin1').toString();
     server.report(logLevels[level] ?? 'info', `script: ${message}`, {

@@ -163,9 +163,6 @@ export class CommandExecution {
     const route = server.router.to(command.table);
     command.work =
       metering === undefined ? undefined : owner.meter.begin(metering, entry, table, route.pricer);
-    if (entry.bind !== undefined && command.work !== undefined) {
-      this.#scripts?.beginWork(command.work);
-    }
     if (entry.everyPod) {
       const refusal = server.otherPods.refusal(command, route.executor);
       if (refusal !== undefined) {
@@ -443,9 +440,6 @@ export class CommandExecution {
     const inTransaction = this.#transactions.current !== undefined;
     const out = sent + this.#fannedOutBytes;
     this.#fannedOutBytes = 0;
-    if (entry.bind !== undefined && !inTransaction && this.command.work !== undefined) {
-      this.#scripts?.endWork(this.command.work, out);
-    }
     owner.meter.settle(metering, entry, args, owner.table, out, failed, inTransaction);
     if (this.#admission.isCharging) this.#admission.charge();
   }

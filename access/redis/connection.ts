@@ -36,6 +36,8 @@ import { type TransactionOwner, TransactionState } from './transaction.ts';
 
 // A power of 2. A pipeline looks now and then whether its time slice is over.
 const commandsBetweenLooks = 16;
+/** Bytes to run for which a client has a tick of its own: its answers wait until the log has taken them. */
+const aloneBytes = 1024 * 1024;
 
 export class Connection
   extends ClientConnection<Connection>
@@ -213,6 +215,9 @@ export class Connection
     const { server } = this;
     const { tick, blocked } = server;
     const parser = this.#parser;
+    const isAlone = parser.pending > aloneBytes;
+    // What others were answered does not wait until the log has taken this much.
+    if (isAlone) tick.end();
     let args = this.#args;
     const from = tick.open(this).pos;
     try {
@@ -253,6 +258,7 @@ export class Connection
     }
     this.#repliedBytes = tick.writer.pos - from;
     this.#endRun();
+    if (isAlone) tick.end();
   }
 
   #endRun(): void {

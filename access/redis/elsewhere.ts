@@ -43,6 +43,8 @@ export interface GroupPosition {
   readonly copies: number;
   /** The leader has it on disk; absent where that was not asked. */
   readonly isLocal?: boolean;
+  /** Nodes acknowledge before their disks do. */
+  readonly isRelaxed?: boolean;
 }
 
 /** Questions about a tenant's clients. */

@@ -1,16 +1,17 @@
 // Estimated cost of a command, without running it: the rows it names are looked up, and the work on
 // them is estimated from the kind of command. A command about all of a collection is two stages:
-// finding it, and walking along it.
+// finding it, and walking along it. What a script does cannot be told from its text: it is run, and all that it changes is
+// undone.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import { isWrite } from '../../universal-row/command.ts';
 import { type Rows, Shape } from '../../universal-row/rows.ts';
 import { RowWork } from '../../universal-row/row-work.ts';
+import type { DryRun } from '../../universal-row/transforms/redis/scripts/dry-run.ts';
 import type { ReadHistory } from '../../request-units/estimate.ts';
 import { costLayout, type RowPricer } from '../../request-units/row-pricer.ts';
 import { keyWords } from './commands/key-words.ts';
 import type { CommandEntry } from './commands/registry.ts';
-import type { ScriptRuns } from './script-costs.ts';
 
 /** The rows under the keys of a command. */
 export interface NamedRows {
@@ -36,7 +37,7 @@ export function namedRows(rows: Rows, entry: CommandEntry, args: Arguments): Nam
 }
 
 interface Stage {
-  name: 'lookup' | 'read' | 'walk' | 'write' | 'script';
+  name: 'lookup' | 'read' | 'walk' | 'write';
   items: number;
   bytes: number;
 }
@@ -59,13 +60,7 @@ export class Explainer {
     this.#history = history;
   }
 
-  /** `runs`: the last ones of the script that the command calls, if there were any. */
-  explain(
-    entry: CommandEntry,
-    args: Arguments,
-    rows: NamedRows,
-    runs: ScriptRuns | undefined,
-  ): Explanation {
+  explain(entry: CommandEntry, args: Arguments, rows: NamedRows): Explanation {
     const work = new RowWork();
     work.lookups = rows.keys;
     let sent = shortAnswer;
@@ -75,10 +70,7 @@ export class Explainer {
       stages.push({ ...stage, cost: this.#price(received, sent, work) });
     };
     add({ name: 'lookup', items: rows.keys, bytes: 0 });
-    if (runs !== undefined) {
-      const cost = this.#price(received, runs.sent, runs.work());
-      stages.push({ name: 'script', items: runs.runs, bytes: Math.round(runs.sent), cost });
-    } else if (isWrite(entry.action)) {
+    if (isWrite(entry.action)) {
       const written = writesOf(entry, args, rows, work);
       work.logBytes = written.bytes;
       add({ name: 'write', ...written });
@@ -93,6 +85,13 @@ export class Explainer {
       if (read.items > 0) add(read);
     }
     return { stages, cost: stages.at(-1)!.cost };
+  }
+
+  /** Cost of a script that was run, with the rows that it needs in memory by now. */
+  costOf(args: Arguments, { sent, work }: DryRun): Float64Array {
+    const cost = new Float64Array(costLayout.length);
+    this.#pricer.price(1, 1, bytesOf(args), sent, work, cost);
+    return cost;
   }
 
   #walks({ spec, fullName }: CommandEntry, items: number, work: RowWork): void {

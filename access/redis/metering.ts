@@ -140,8 +140,6 @@ export class ConnectionMeter {
   private queuedClass: ChargeClass = ChargeClass.other;
   /** True while the client wants details of the priced work. */
   private keepsWork = false;
-  /** How often anything was charged. */
-  charges = 0;
 
   /** Tenant charged for the commands from here on. */
   belongsTo(metering: RedisMetering | undefined, tenant: MeteredTenant): void {
@@ -387,7 +385,6 @@ export class ConnectionMeter {
 
   #charge(metering: RedisMetering, group: Group): void {
     this.dirty &= ~(1 << (group.entry.id & (groupCount - 1)));
-    this.charges++;
     const { requests, moreCommands, received, sent, work, cost } = group;
     const pricer = group.pricer ?? metering.pricer;
     const account = this.accountIn(metering);

@@ -10,7 +10,6 @@ import {
   ScriptCache,
   type ScriptFlags,
 } from '../../universal-row/transforms/redis/scripts/script.ts';
-import { ScriptCosts, type ScriptRuns } from './script-costs.ts';
 
 /** A script that takes many steps, as its tenant's clients meet it. */
 export interface LongScript {
@@ -47,9 +46,6 @@ export const busyWithScript =
 export const busyWithFunction =
   'BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.';
 
-/** Names of the commands that call a script, without `_ro`. */
-const callers = /^(eval|evalsha|fcall)(_ro)?$/;
-
 type Change = (libraries: FunctionLibraries) => Transform;
 
 export class TenantScripts {
@@ -57,7 +53,6 @@ export class TenantScripts {
   readonly functions = new FunctionLibraries();
   /** Scripts with many steps. */
   readonly running = new Set<LongScript>();
-  readonly costs = new ScriptCosts();
   readonly #transforms = new Map<Change, Transform>();
 
   /** Why a client of a table may not run a command just now, if a script has held the table for too long. */
@@ -82,19 +77,6 @@ export class TenantScripts {
       default:
         return false;
     }
-  }
-
-  /** The last runs of the script or function that a command calls; undefined where there were none. */
-  runsOf(command: string, args: Arguments): ScriptRuns | undefined {
-    const caller = callers.exec(command)?.[1];
-    if (caller === undefined || args.count < 2) return undefined;
-    const script =
-      caller === 'fcall'
-        ? this.functions.find(args.latin1(1, 1024))
-        : caller === 'eval'
-          ? this.cache.byText(args.latin1(1))
-          : this.cache.bySha(args.latin1(1, 64));
-    return script && this.costs.of(script);
   }
 
   /** Flags of a script as it was sent; undefined for one that does not compile. */

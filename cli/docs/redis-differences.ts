@@ -48,7 +48,7 @@ export const differences: readonly Difference[] = [
       'after `busy-reply-threshold` those of its own are answered `BUSY`, but reads beside a script that only reads. ' +
       'It may use about 256 MB of memory, strings of 16 MB (128 kB for `%q`), and has a smaller stack than in Redis; tail calls ' +
       'take room on it. It has at most 1 MB of source and 32,768 tokens. `COPY`, `MOVE`, `INFO` and other commands about more than one database or about the server ' +
-      'are refused within a script',
+      'are refused within a script. With the flag `rollback` in its first line, `#!lua flags=rollback`, or among those of a function, all that it has written is undone if it fails',
   },
   {
     commands: ['migrate'],

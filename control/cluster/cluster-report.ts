@@ -42,6 +42,9 @@ interface ReplicaReport {
   readonly applied: number;
   readonly rows: number;
   readonly bytes: number;
+  /** See `ReplicaStatus`. */
+  readonly fenced?: boolean;
+  readonly mayHaveLost?: boolean;
 }
 
 export interface GroupReport {
@@ -96,8 +99,14 @@ export function clusterReport(input: ReportInput): ClusterReport {
         applied = 0,
         rows = 0,
         bytes = 0,
+        fenced,
+        mayHaveLost,
       } = byReplica.get(keyOf({ group, replica })) ?? {};
-      return { node: on, replica, state, role, applied, rows, bytes };
+      return {
+        ...{ node: on, replica, state, role, applied, rows, bytes },
+        ...(fenced === undefined ? {} : { fenced }),
+        ...(mayHaveLost === undefined ? {} : { mayHaveLost }),
+      };
     });
     return {
       group,

@@ -45,6 +45,14 @@ const replicaReport = object(
     applied: count,
     rows: count,
     bytes: count,
+    fenced: {
+      type: 'boolean',
+      description: 'It may lack writes that it has acknowledged, and votes once it has caught up.',
+    },
+    mayHaveLost: {
+      type: 'boolean',
+      description: 'It leads, and acknowledged writes may be lost.',
+    },
   },
   ['node', 'replica', 'state', 'role', 'applied', 'rows', 'bytes'],
 );

@@ -154,3 +154,32 @@ test('two replicas in a zone though there are three', () => {
     'warning: groups 16, 17, 18 with two replicas in a zone though there are 3 zones',
   ]);
 });
+
+test('fenced replicas, a group that waits for all of them, and a loss', () => {
+  const cluster = clusterOf(['a', 'b', 'c']);
+  const report = reportOf(cluster);
+  const [group] = report.groups;
+  const told = (
+    leader: number,
+    fenced: number,
+    down: number[] = [],
+    mayHaveLost = false,
+  ): string[] => {
+    const replicas = group!.replicas.map((one, i) => ({
+      ...one,
+      ...(i < fenced ? { fenced: true } : {}),
+      ...(mayHaveLost && i === 0 ? { mayHaveLost } : {}),
+    }));
+    const nodes = report.nodes.map((one) => ({ ...one, reachable: !down.includes(one.node) }));
+    const groups = [{ ...group!, leader, replicas }, ...report.groups.slice(1)];
+    const found = diagnose({ ...report, nodes, groups }, policy.rebuildAfterMs, cluster.now);
+    return found
+      .filter(({ problem }) => problem.includes('wal.fsync'))
+      .map(({ severity, remedy }) => `${severity}: ${remedy}`);
+  };
+  expect(told(1, 0)).toEqual([]);
+  expect(told(1, 1)).toEqual(['notice: wait some seconds']);
+  expect(told(0, 2)[0]).toMatch(/^error: start all nodes: a leader is elected once all/);
+  expect(told(0, 2, [3])[0]).toMatch(/^error: start nodes 3, too: .*--wal.accept-loss yes/);
+  expect(told(1, 0, [], true)[0]).toMatch(/^warning: write again what clients wrote last/);
+});

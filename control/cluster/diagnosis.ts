@@ -26,6 +26,7 @@ export function diagnose(report: ClusterReport, rebuildAfterMs: number, now: num
     ...portFindings(report),
     ...levelFindings(report),
     ...groupFindings(report),
+    ...fenceFindings(report),
     ...spreadFindings(report),
   ];
   return findings.sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
@@ -151,6 +152,45 @@ function groupFindings({ groups, nodes }: ClusterReport): Finding[] {
       severity: 'notice',
       problem: `${namesOf(moving)} changing members`,
       remedy: 'wait until new replicas have caught up',
+    });
+  }
+  return findings;
+}
+
+/** Under a relaxed `wal.fsync`, after machines have stopped before a sync. */
+function fenceFindings({ groups, nodes }: ClusterReport): Finding[] {
+  const down = nodes.filter(({ reachable }) => !reachable).map(({ node }) => node);
+  const fenced = groups.filter(({ replicas }) => replicas.some((one) => one.fenced === true));
+  const waiting = fenced.filter(
+    ({ leader, replicas }) =>
+      leader === 0 && replicas.filter((one) => one.fenced !== true).length * 2 <= replicas.length,
+  );
+  const behind = fenced.filter((group) => !waiting.includes(group));
+  const lost = groups.filter(({ replicas }) => replicas.some((one) => one.mayHaveLost === true));
+  const findings: Finding[] = [];
+  if (waiting.length > 0) {
+    const members = new Set(waiting.flatMap(({ replicas }) => replicas.map(({ node }) => node)));
+    const missing = down.filter((node) => members.has(node));
+    const all = missing.length === 0 ? 'all nodes' : `nodes ${missing.join(', ')}, too`;
+    findings.push({
+      severity: 'error',
+      problem: `${namesOf(waiting)}: most replicas are on machines that stopped before the log was synced (wal.fsync), and any of them may have what the others lack`,
+      remedy: `start ${all}: a leader is elected once all replicas are there. If one is lost permanently, start the others with --wal.accept-loss yes, and lose what only that one has`,
+    });
+  }
+  if (behind.length > 0) {
+    findings.push({
+      severity: 'notice',
+      problem: `${namesOf(behind)} with a replica on a machine that stopped before the log was synced (wal.fsync): it has no vote until it has caught up`,
+      remedy: 'wait some seconds',
+    });
+  }
+  if (lost.length > 0) {
+    findings.push({
+      severity: 'warning',
+      problem: `${namesOf(lost)} may have lost acknowledged writes: most replicas were on machines that stopped before the log was synced (wal.fsync). With everysec it is about the last two seconds before that`,
+      remedy:
+        'write again what clients wrote last, where they can tell; --wal.fsync always excludes it. This is shown until the leader of the group is another one, or started again',
     });
   }
   return findings;

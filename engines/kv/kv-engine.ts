@@ -10,7 +10,7 @@ import { emptyBytes } from '../../universal-row/bytes.ts';
 import { ReadFault } from '../../universal-row/errors.ts';
 import { AppliedIndexes, localGroup } from '../applied-indexes.ts';
 import { applyOps } from '../apply.ts';
-import type { Engine, EngineStats, ReadGate } from '../engine.ts';
+import type { Engine, EngineStats, ReadGate, Savepoint } from '../engine.ts';
 import { KeyFilter } from './key-filter.ts';
 import {
   formatVersion,
@@ -278,12 +278,12 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     this.store.journal.resume(entry);
   }
 
-  savepoint(): number {
-    return this.store.journal.savepoint();
+  savepoint(): Savepoint {
+    return { changes: this.store.journal.savepoint() };
   }
 
-  rollbackTo(savepoint: number): void {
-    this.store.journal.rollbackTo(savepoint);
+  rollbackTo({ changes }: Savepoint): void {
+    this.store.journal.rollbackTo(changes);
   }
 
   endTurn(): void {

@@ -34,6 +34,7 @@ import type { Refusable, RowCommands } from '../../universal-row/executor.ts';
 import { ClusterChanges, type ChangesHeard } from './cluster-changes.ts';
 import { linkSamples, replicaSamples, wayStats } from './cluster-samples.ts';
 import { ClusterMessages } from './cluster-messages.ts';
+import type { FsyncPolicy } from '../../storage-node/replicator/partition-log.ts';
 import type { PlaneCluster } from './messages.ts';
 import {
   type NodePlace,
@@ -51,6 +52,9 @@ interface ClusterRowsOptions {
   readonly data: PlaneCluster;
   /** Path of this plane in the data directory. */
   readonly directory: string;
+  /** The settings `wal.fsync` and `wal.accept-loss`. */
+  readonly fsync: FsyncPolicy;
+  readonly acceptLoss: boolean;
   readonly newEngine: (model: TableModel, directory: string) => Promise<Engine>;
   /** How a pod of this model is made. */
   readonly podOptions: (
@@ -141,11 +145,11 @@ export class ClusterRows implements Elsewhere {
   readonly #timer: NodeJS.Timeout;
 
   static async open(options: ClusterRowsOptions): Promise<ClusterRows> {
-    const { data, directory, report, fatal } = options;
+    const { data, directory, report, fatal, fsync, acceptLoss } = options;
     // Replicas open only once a view was given, and by then this stands.
     const self: { rows: ClusterRows | undefined } = { rows: undefined };
     const groups = await PlaneGroups.open<Pod>({
-      ...{ data, directory, report, fatal },
+      ...{ data, directory, report, fatal, fsync, acceptLoss },
       isHere: ({ model }) => model !== 'tsm',
       addressOf: ({ addresses }) => addresses.redis,
       open: (replica) => openPod(options, replica),
@@ -276,6 +280,10 @@ export class ClusterRows implements Elsewhere {
     const link = this.#links.get(leader)?.link;
     if (link === undefined) throw new Error(`partition ${number} has no leader now`);
     return await inTime(link.ask({ what: 'partition', question }), leaderAnswerMs);
+  }
+
+  setFsync(policy: FsyncPolicy): void {
+    this.#groups.setFsync(policy);
   }
 
   position(group: number, copies: number, ms: number, local = false): Promise<GroupPosition> {

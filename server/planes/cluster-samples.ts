@@ -16,12 +16,16 @@ export interface ReplicaState {
   readonly commit: number;
   /** Request units a second that it served in the last whole minute. */
   readonly units: number;
+  /** See `ReplicaStatus`. */
+  readonly fenced: boolean;
+  readonly mayHaveLost: boolean;
 }
 
 export function replicaSamples(plane: string, replicas: readonly ReplicaState[]): MetricSample[] {
   const samples: MetricSample[] = [];
   const leaders = new Map<number, number>();
-  for (const { group, model, role, leader, term, applied, commit, units } of replicas) {
+  for (const replica of replicas) {
+    const { group, model, role, leader, term, applied, commit, units } = replica;
     leaders.set(leader, (leaders.get(leader) ?? 0) + 1);
     const add = adder(samples, { group: String(group), model });
     add('gauge', 'cluster_group_leads', 'Whether this node leads the group.', +(role === 'leader'));
@@ -29,6 +33,12 @@ export function replicaSamples(plane: string, replicas: readonly ReplicaState[])
     add('gauge', 'cluster_group_term', 'Counts the elections of the group.', term);
     add('counter', 'cluster_group_applied', 'Entries applied to the rows or points.', applied);
     add('counter', 'cluster_group_committed', 'Entries known to be committed.', commit);
+    const fenced =
+      'Whether the replica may lack acknowledged writes, and catches up before it votes.';
+    add('gauge', 'cluster_group_fenced', fenced, +replica.fenced);
+    const lost =
+      'Whether acknowledged writes may be lost, as most machines stopped before a sync; told by the leader.';
+    add('gauge', 'cluster_group_may_have_lost', lost, +replica.mayHaveLost);
     const served = 'Request units a second that the replica here served in the last whole minute.';
     add('gauge', 'cluster_group_request_units', served, units);
     const lag = Math.max(0, commit - applied);

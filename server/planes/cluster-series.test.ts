@@ -58,6 +58,8 @@ class Node {
       },
       tables: this.tables,
       directory: join(this.#root, String(number)),
+      fsync: 'always',
+      acceptLoss: false,
       newEngine: (directory) => new TsmEngine({ directory, disk: realDisk }),
       podOptions: () => ({
         checkpointBytes: 1 << 20,

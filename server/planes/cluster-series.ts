@@ -27,6 +27,7 @@ import {
 import { replicaSamples } from './cluster-samples.ts';
 import { keptName } from './influx-databases.ts';
 import type { InfluxTables } from './influx-tables.ts';
+import type { FsyncPolicy } from '../../storage-node/replicator/partition-log.ts';
 import type { PlaneCluster } from './messages.ts';
 import {
   type NodePlace,
@@ -45,6 +46,9 @@ interface ClusterSeriesOptions {
   readonly tables: InfluxTables;
   /** Path of this plane in the data directory. */
   readonly directory: string;
+  /** The settings `wal.fsync` and `wal.accept-loss`. */
+  readonly fsync: FsyncPolicy;
+  readonly acceptLoss: boolean;
   /** `groups`: how many of the cluster's have a replica here, which share its memory. */
   readonly newEngine: (directory: string, groups: number) => PortableSeriesEngine;
   /** How a pod is made. */
@@ -79,11 +83,11 @@ export class ClusterSeries {
   readonly #asked = new Map<number, number>();
 
   static async open(options: ClusterSeriesOptions): Promise<ClusterSeries> {
-    const { data, directory, report, fatal } = options;
+    const { data, directory, report, fatal, fsync, acceptLoss } = options;
     // Replicas open only once a view was given, and by then this stands.
     const self: { series: ClusterSeries | undefined } = { series: undefined };
     const groups = await PlaneGroups.open<SeriesPod>({
-      ...{ data, directory, report, fatal },
+      ...{ data, directory, report, fatal, fsync, acceptLoss },
       isHere: ({ model }) => model === 'tsm',
       addressOf: ({ addresses }) => addresses.influx,
       open: (replica) => openPod(options, self.series!.replicasHere, replica),
@@ -93,6 +97,10 @@ export class ClusterSeries {
     });
     self.series = new ClusterSeries(options, groups);
     return self.series;
+  }
+
+  setFsync(policy: FsyncPolicy): void {
+    this.#groups.setFsync(policy);
   }
 
   private constructor(options: ClusterSeriesOptions, groups: PlaneGroups<SeriesPod>) {

@@ -181,6 +181,8 @@ async function joinCluster(of: PlaneCluster): Promise<ClusterSeries> {
     data: of,
     tables,
     directory: resolve(config['data-dir'], 'cluster', 'influx'),
+    fsync: live.get('wal.fsync'),
+    acceptLoss: config['wal.accept-loss'] === 'yes',
     newEngine,
     podOptions,
     chargedTo: (tenant) => meter.meter.find(tenant)?.lru ?? 0,
@@ -191,6 +193,12 @@ async function joinCluster(of: PlaneCluster): Promise<ClusterSeries> {
   await cluster.setView(of.view);
   setInterval(dropLeftovers, 1000).unref();
   return cluster;
+}
+
+function setFsync(): void {
+  const policy = live.get('wal.fsync');
+  if (cluster !== undefined) cluster.setFsync(policy);
+  else for (const pod of localPods()) pod.setFsync(policy);
 }
 
 function localPods(): readonly SeriesPod[] {
@@ -392,7 +400,7 @@ serveCalls(port, {
     podAdmission.settingChanged(key);
     if (key === 'influx.slow-request-ms' && server !== undefined)
       server.slow.thresholdMs = slowMs();
-    if (key === 'wal.fsync') for (const one of localPods()) one.setFsync(live.get('wal.fsync'));
+    if (key === 'wal.fsync') setFsync();
     if (key === 'redis.password') principals.setDefaultPassword(live.get('redis.password'));
     if (key === 'ru.metering' && server !== undefined) {
       server.metering = live.get('ru.metering') === 'on' ? metering : undefined;

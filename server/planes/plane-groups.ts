@@ -15,14 +15,20 @@ import type {
   ReplicaStatus,
 } from '../../contracts/cluster.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
+import { bootId } from '../../storage-node/disk/boot-id.ts';
 import { nextMemberStep } from '../../storage-node/group-members.ts';
-import { fullLogBytes, type LogRole } from '../../storage-node/replicator/partition-log.ts';
+import {
+  type FsyncPolicy,
+  fullLogBytes,
+  type LogRole,
+} from '../../storage-node/replicator/partition-log.ts';
 import { RaftHost } from '../../storage-node/replicator/raft/raft-host.ts';
 import { entryBytesFor, type RaftLog } from '../../storage-node/replicator/raft/raft-log.ts';
 import type { RaftPod } from '../../storage-node/replicator/raft/raft-pod.ts';
 import { nodeOfReplica } from '../../storage-node/replicator/raft/replica-id.ts';
 import { TcpTransport } from '../../storage-node/replicator/transport/tcp-transport.ts';
 import type { ReplicaState } from './cluster-samples.ts';
+import { FenceReports } from './fence-reports.ts';
 import { collectMs, GroupLoads } from './group-loads.ts';
 import type { PlaneCluster } from './messages.ts';
 
@@ -68,6 +74,9 @@ interface PlaneGroupsOptions<P extends ReplicaPod> {
   readonly takeUnits: (pod: P, definition: GroupDefinition) => number;
   /** A replica was opened or is about to be closed. */
   readonly changed: (group: number) => void;
+  /** The settings `wal.fsync` and `wal.accept-loss`. */
+  readonly fsync: FsyncPolicy;
+  readonly acceptLoss: boolean;
   readonly report: Report;
   readonly fatal: (error: unknown) => void;
 }
@@ -100,11 +109,12 @@ export class PlaneGroups<P extends ReplicaPod> {
   readonly #timer: NodeJS.Timeout;
   readonly #loads = new GroupLoads();
   readonly #collector: NodeJS.Timeout;
+  readonly #fences: FenceReports;
   #isSwept = false;
   #leased: ReadonlySet<number> = new Set();
 
   static async open<P extends ReplicaPod>(options: PlaneGroupsOptions<P>): Promise<PlaneGroups<P>> {
-    const { data, report, fatal, directory } = options;
+    const { data, report, fatal, directory, fsync, acceptLoss } = options;
     const { id: cluster, node, incarnation, secret, host, port } = data;
     const context: LinkContext = {
       identity: { cluster: String(cluster), node: String(node), incarnation, level: 1 },
@@ -120,6 +130,7 @@ export class PlaneGroups<P extends ReplicaPod> {
       ids: { cluster, node },
       transport,
       onFatal: fatal,
+      ...{ fsync, acceptLoss, boot: bootId() },
       limits: { maxEntryBytes, maxPendingBytes: maxEntryBytes + fullLogBytes },
     });
     return new PlaneGroups(options, listener, context, transport, raft);
@@ -137,6 +148,7 @@ export class PlaneGroups<P extends ReplicaPod> {
     this.context = context;
     this.#transport = transport;
     this.#raft = raft;
+    this.#fences = new FenceReports(raft.pod.wasUnclean, options.report);
     this.#timer = setInterval(() => this.#stepMembers(), memberStepMs);
     this.#timer.unref();
     this.#collector = setInterval(() => this.#collectLoads(), collectMs);
@@ -150,6 +162,11 @@ export class PlaneGroups<P extends ReplicaPod> {
       units.set(group, takeUnits(pod, definition));
     }
     this.#loads.add(units);
+  }
+
+  /** From now on, for all groups here. */
+  setFsync(policy: FsyncPolicy): void {
+    this.#raft.pod.fsync = policy;
   }
 
   pod(group: number): P | undefined {
@@ -190,6 +207,7 @@ export class PlaneGroups<P extends ReplicaPod> {
         ...this.#options.sizeOf(pod),
         voters: replication?.members.voters ?? [],
         learners: replication?.members.learners ?? [],
+        ...this.#fences.of(replication),
       };
     });
   }
@@ -203,11 +221,14 @@ export class PlaneGroups<P extends ReplicaPod> {
 
   replicaStates(): ReplicaState[] {
     return Array.from(this.#replicas, ([group, { definition, pod, log }]) => {
-      const { term = 0, applied = 0, commit = 0 } = log.status().replication ?? {};
+      const { replication } = log.status();
+      const { term = 0, applied = 0, commit = 0 } = replication ?? {};
+      const { fenced = false, mayHaveLost = false } = this.#fences.of(replication);
       const { model } = definition;
       const units = this.#loads.unitsOf(group) ?? 0;
       const leader = this.leaderOf(group);
-      return { group, model, role: pod.role, leader, term, applied, commit, units };
+      const state = { group, model, role: pod.role, leader, term, applied, commit, units };
+      return { ...state, fenced, mayHaveLost };
     });
   }
 
@@ -239,7 +260,7 @@ export class PlaneGroups<P extends ReplicaPod> {
     copies: number,
     ms: number,
     local = false,
-  ): Promise<{ index: number; copies: number; isLocal: boolean }> {
+  ): Promise<{ index: number; copies: number; isLocal: boolean; isRelaxed: boolean }> {
     const deadline = performance.now() + ms;
     const here = this.#replicas.get(group);
     if (here === undefined) throw new Error(`group ${group} has no replica on this node`);
@@ -248,6 +269,9 @@ export class PlaneGroups<P extends ReplicaPod> {
     if (pod.role === 'leader') await pod.durable?.();
     const outcome = await new Promise((resolve) => log.readBarrier(resolve));
     const index = log.appliedIndex;
+    // Else it is in the log, but maybe not on disk yet.
+    if (local) await log.sync();
+    const isRelaxed = log.fsyncPolicy !== 'always';
     for (;;) {
       const isLost = outcome !== 'committed' || (copies > 0 && pod.role !== 'leader');
       if (isLost) throw new Error(`group ${group} has no leader here`);
@@ -256,7 +280,9 @@ export class PlaneGroups<P extends ReplicaPod> {
       const found = copies === 0 ? 0 : others.filter((one) => log.matchOf(one) >= index).length;
       const isLocal = copies > 0 && log.matchOf(own) >= index;
       const isDone = found >= copies && (isLocal || !local);
-      if (isDone || performance.now() >= deadline) return { index, copies: found, isLocal };
+      if (isDone || performance.now() >= deadline) {
+        return { index, copies: found, isLocal, isRelaxed };
+      }
       await new Promise((resolve) => setTimeout(resolve, copyPollMs));
     }
   }
@@ -340,8 +366,9 @@ export class PlaneGroups<P extends ReplicaPod> {
 
   #stepMembers(): void {
     for (const { definition, replica, pod, log } of this.#replicas.values()) {
-      if (pod.role !== 'leader') continue;
       const { replication } = log.status();
+      this.#fences.look(definition.group, replication);
+      if (pod.role !== 'leader') continue;
       if (replication === undefined) continue;
       const { members, commit } = replication;
       const step = nextMemberStep(definition.replicas, {

@@ -350,6 +350,8 @@ async function joinCluster(of: PlaneCluster): Promise<void> {
   pods.cluster = await ClusterRows.open({
     data: of,
     directory: resolve(config['data-dir'], 'cluster', 'redis'),
+    fsync: live.get('wal.fsync'),
+    acceptLoss: config['wal.accept-loss'] === 'yes',
     newEngine: (model, directory) => pods.newEngine(model, directory),
     podOptions: (model) => pods.podOptions(model),
     pricerOf: (model) => meter.pricerOf(model),

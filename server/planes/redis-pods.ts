@@ -155,7 +155,9 @@ export class RedisPods {
   }
 
   setFsync(): void {
-    for (const pod of this.local()) pod.setFsync(this.#options.live.get('wal.fsync'));
+    const policy = this.#options.live.get('wal.fsync');
+    if (this.cluster !== undefined) this.cluster.setFsync(policy);
+    else for (const pod of this.local()) pod.setFsync(policy);
   }
 
   /** Several pods share the limit: each may use the rest of it. */

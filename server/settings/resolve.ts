@@ -70,6 +70,10 @@ export function resolveConfig(input: ConfigInput): ResolvedConfig {
       sources[found.key] = found.source;
     }
   }
+  if (sources['wal.fsync'] === 'default' && keepsCopies(config as Config)) {
+    config['wal.fsync'] = 'always';
+    sources['wal.fsync'] = 'default of a cluster';
+  }
   checkTogether(config as Config, sources, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   return { config: config as Config, sources: sources as Record<ConfigKey, string> };
@@ -184,6 +188,11 @@ function textOf(setting: Setting, value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   const isNumber = setting.type === 'integer' || setting.type === 'size';
   return isNumber && typeof value === 'number' ? String(value) : undefined;
+}
+
+/** A node of a cluster whose data is to survive the loss of any machine. */
+function keepsCopies(config: Config): boolean {
+  return config['cluster.listen'] !== '' && config['cluster.replicas'] > 1;
 }
 
 function checkTogether(config: Config, sources: Record<string, string>, problems: string[]): void {

@@ -10,7 +10,7 @@ export const storageSettings = {
     default: 'everysec',
     live: true,
     description:
-      'When the log is forced to disk: before every answer, once a second, or when the operating system likes.',
+      'When the log is forced to disk: before every answer, once a second, or when the operating system likes. Nodes of a cluster that keeps several copies use `always` unless this is given.',
   },
   'wal.segment-bytes': {
     type: 'size',
@@ -32,7 +32,7 @@ export const storageSettings = {
     choices: ['no', 'yes'],
     default: 'no',
     description:
-      'What to do with a log that is damaged before its end: refuse to start, or cut it at the damage and lose what follows.',
+      'What to do with a log that is damaged before its end: refuse to start, or cut it at the damage and lose what follows. In a cluster, whether replicas vote at once though they may lack acknowledged writes (wal.fsync).',
   },
 
   'backup.keep-log-bytes': {

@@ -13,7 +13,7 @@ import { type MaybePromise, whenReady } from '../../universal-row/maybe-promise.
 import type { RecordBatchWriter } from '../../universal-row/record-batch.ts';
 import { applyOps } from '../../engines/apply.ts';
 import { applyWithFaults } from '../../engines/apply-with-faults.ts';
-import type { Engine, EngineStats, SuspendedEntry } from '../../engines/engine.ts';
+import type { Engine, EngineStats, Savepoint, SuspendedEntry } from '../../engines/engine.ts';
 import { fullLogBytes } from '../replicator/partition-log.ts';
 import { entryOpsAt } from '../replicator/tick-entry.ts';
 import { AheadTable } from './ahead-table.ts';
@@ -67,7 +67,6 @@ export class AheadEngine implements Engine, AheadOwner {
   #pendingBytes = 0;
   readonly #hiddenInUse = new Set<number>();
   #nextHidden = 0;
-  #savepoint = 0;
   /** Entries put aside. */
   #suspended = 0;
   #drained: (() => void)[] = [];
@@ -150,7 +149,7 @@ export class AheadEngine implements Engine, AheadOwner {
     assert(this.#hiddenInUse.size < count, 'a number is left for rows that are out of sight');
     let hidden: number;
     do hidden = first + (this.#nextHidden++ % count);
-    while (this.#hiddenInUse.has(hidden));
+    while (this.#hiddenInUse.has(hidden) || this.#engine.holds(hidden));
     this.#hiddenInUse.add(hidden);
     this.#open.hide(hidden);
     this.swapTables(table, hidden);
@@ -233,16 +232,19 @@ export class AheadEngine implements Engine, AheadOwner {
     this.#open = undo;
   }
 
-  savepoint(): number {
+  savepoint(): Savepoint {
     this.era++;
-    this.#savepoint = this.#engine.savepoint?.() ?? 0;
-    return this.#open.mark;
+    return { changes: this.#open.mark, within: this.#engine.savepoint?.() };
   }
 
-  /** To the last one. */
-  rollbackTo(mark: number): void {
-    this.#engine.rollbackTo?.(this.#savepoint);
-    this.#undoOpen(mark);
+  rollbackTo({ changes, within }: Savepoint): void {
+    if (within !== undefined) this.#engine.rollbackTo!(within);
+    this.#undoOpen(changes);
+  }
+
+  /** Forgets how to undo the open entry: for a pod whose log loses nothing, and whose engine cannot undo by itself. */
+  keepOpen(): void {
+    this.#release(this.#open.clear());
   }
 
   // ---- uncommitted entries

@@ -51,6 +51,13 @@ export class UndoLog {
     return { bytes, starts, hidden };
   }
 
+  /** Forgets all of it; returns the tables that hold rows which the writes took out of use. */
+  clear(): readonly number[] {
+    this.writer.pos = 0;
+    this.#starts.length = 0;
+    return this.#hidden.splice(0);
+  }
+
   /** Appends the undo records of later writes. */
   append({ bytes, starts, hidden }: UndoPart): void {
     const { writer } = this;

@@ -24,14 +24,18 @@ import type {
   ScriptCommand,
   ScriptHost,
 } from '../../universal-row/transforms/redis/scripts/host.ts';
+import { dryRunPrefix } from '../../universal-row/transforms/redis/scripts/dry-run.ts';
 import { ownCommands } from '../../universal-row/transforms/redis/scripts/own-commands.ts';
 import { ScriptCache } from '../../universal-row/transforms/redis/scripts/script.ts';
 import { namedTransforms } from '../../universal-row/transforms/redis/registry.ts';
 
 /** Commands that run scripts, listed after the transforms of the registry. */
+const callers = ['eval', 'evalsha', 'eval_ro', 'evalsha_ro', 'fcall', 'fcall_ro'] as const;
 export const scriptNames = [
-  ...['eval', 'evalsha', 'eval_ro', 'evalsha_ro', 'fcall', 'fcall_ro', 'function|dump'],
+  ...callers,
+  'function|dump',
   ...Object.keys(libraryChanges),
+  ...callers.map((name) => dryRunPrefix + name),
 ];
 
 /** Words that one step can take: commands that wait begin to wait for all their keys in one. */
@@ -137,10 +141,12 @@ interface ScriptCaller {
 class NodeScriptHost implements ScriptHost {
   /** Messages to send once the command's writes are settled. */
   messages: ScriptMessage[] = [];
+  readonly isDryRun: boolean;
   readonly #caller: ScriptCaller;
 
-  constructor(caller: ScriptCaller) {
+  constructor(caller: ScriptCaller, isDryRun: boolean) {
     this.#caller = caller;
+    this.isDryRun = isDryRun;
   }
 
   command(args: Arguments): ScriptCommand | undefined {
@@ -161,17 +167,18 @@ class NodeScriptHost implements ScriptHost {
   }
 
   calling(command: ScriptCommand): void {
-    command.calls++;
+    if (!this.isDryRun) command.calls++;
   }
 
   failed(): void {}
 
   begin(): void {
-    if (this.messages.length > 0) this.messages = [];
+    this.unpublish();
   }
 
-  /** Costs of scripts are kept where their clients are. */
-  found(): void {}
+  unpublish(): void {
+    if (this.messages.length > 0) this.messages = [];
+  }
 
   /** The number of listeners on all nodes is unknown, so 0 is returned. */
   publish(channel: string, message: string, isSharded: boolean): number {
@@ -237,8 +244,10 @@ export class NodeScripts {
     if (name === undefined) return undefined;
     const state = this.#state(tenant);
     const { cache, functions } = state;
-    const isFunction = name.startsWith('fcall');
-    const host = new NodeScriptHost({ ...caller, state, isFunction });
+    const isDryRun = name.startsWith(dryRunPrefix);
+    const called = isDryRun ? name.slice(dryRunPrefix.length) : name;
+    const isFunction = called.startsWith('fcall');
+    const host = new NodeScriptHost({ ...caller, state, isFunction }, isDryRun);
     if (name.startsWith('function|')) {
       const change = libraryChanges[name as keyof typeof libraryChanges] as
         | (typeof libraryChanges)[keyof typeof libraryChanges]
@@ -247,10 +256,10 @@ export class NodeScripts {
       if (change === undefined) return { name, run: dumpRows, action: Action.fetch, grows, host };
       return { name, run: changing(change, functions), action: Action.update, grows, host };
     }
-    const isReadOnly = name.endsWith('_ro');
+    const isReadOnly = called.endsWith('_ro');
     const transform = isFunction
       ? fcallTransform(host, functions, isReadOnly)
-      : evalTransform(host, cache, name.startsWith('evalsha'), isReadOnly);
+      : evalTransform(host, cache, called.startsWith('evalsha'), isReadOnly);
     const run = Object.assign(transform, { busy: state.busyReply(isFunction) });
     return { name, run, action: isReadOnly ? Action.query : Action.update, grows: false, host };
   }

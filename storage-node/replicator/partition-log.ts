@@ -65,6 +65,10 @@ interface ReplicationStatus {
   /** Positions without an outcome, and the bytes of their entries. */
   pendingPositions: number;
   pendingBytes: number;
+  /** See `ProposalLogStatus`. */
+  isFenced: boolean;
+  wasFenced: boolean;
+  electionsByAll: number;
 }
 
 export interface LogStatus {

@@ -102,7 +102,7 @@ class Bench {
     const reply = this.#reply;
     const worst: Worst = { steps: 0, elements: 0, answered: 0, logged: 0 };
     for (;;) {
-      const savepoint = engine.savepoint?.() ?? 0;
+      const savepoint = engine.savepoint?.();
       const logged = writer.pos;
       const answered = reply.mark();
       tx.work.reset();
@@ -113,7 +113,7 @@ class Bench {
       worst.logged = Math.max(worst.logged, writer.pos - logged);
       if (done === true) break;
       if (value === undefined) continue;
-      engine.rollbackTo?.(savepoint);
+      if (savepoint !== undefined) engine.rollbackTo!(savepoint);
       writer.pos = logged;
       reply.rollback(answered);
       await value.ready;

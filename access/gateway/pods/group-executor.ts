@@ -365,7 +365,8 @@ export class GroupExecutor implements Executor {
   async #find(attempt: Attempt, reply: Reply): Promise<Reply | void> {
     const { first } = attempt;
     // With a number the command was sent before, and its sender releases the number.
-    if (!attempt.isAlone || !isWrite(first.action) || first.once !== undefined) {
+    const isNumbered = isWrite(first.action) && first.leavesNothing !== true;
+    if (!attempt.isAlone || !isNumbered || first.once !== undefined) {
       return this.#search(attempt, reply, first.once !== undefined);
     }
     const number = this.takeNumber();

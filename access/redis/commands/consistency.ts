@@ -75,7 +75,7 @@ interface Disks {
 }
 
 /** On how many disks all is that this client was answered to have written; waits until these are at least so many. */
-async function disksOf(client: Client, least: Disks, ms: number): Promise<Disks> {
+async function disksOf(client: Client, least: Disks, ms: number, isSynced = false): Promise<Disks> {
   const { elsewhere } = client.server;
   const deadline = performance.now() + (ms === 0 ? Infinity : ms);
   let [local, copies] = [1, Infinity];
@@ -95,7 +95,9 @@ async function disksOf(client: Client, least: Disks, ms: number): Promise<Disks>
       // The group has no leader just now: it is asked again after a pause.
       const answer = await asked.catch(() => undefined);
       if (answer !== undefined) {
-        known = { local: answer.isLocal === true ? 1 : 0, copies: answer.copies };
+        // Whether other nodes have synced their logs is not known where they answer before that.
+        const copies = isSynced && answer.isRelaxed === true ? 0 : answer.copies;
+        known = { local: answer.isLocal === true ? 1 : 0, copies };
       }
       const isDone = known.copies >= least.copies && known.local >= least.local;
       if (isDone || left === 0 || client.closing || client.socket.destroyed) return known;
@@ -122,7 +124,9 @@ function waitForDisks(client: Client, args: Arguments, reply: RespWriter): Promi
   const [local, copies, ms] = [args.integer(1), args.integer(2), args.integer(3)];
   const { elsewhere } = client.server;
   const found =
-    elsewhere === undefined ? ownDisk(client, local, ms) : disksOf(client, { local, copies }, ms);
+    elsewhere === undefined
+      ? ownDisk(client, local, ms)
+      : disksOf(client, { local, copies }, ms, true);
   return found.then((disks) => {
     const answer = client.answer();
     answer.array(2);

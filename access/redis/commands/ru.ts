@@ -2,13 +2,19 @@
 // client sees its own tenant only.
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
-import { Action } from '../../../universal-row/command.ts';
+import { Action, type Command, type Transform } from '../../../universal-row/command.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import {
+  type DryRun,
+  dryRunPrefix,
+  readDryRun,
+} from '../../../universal-row/transforms/redis/scripts/dry-run.ts';
 import { chargeClasses } from '../../../request-units/meter.ts';
 import { costLayout } from '../../../request-units/row-pricer.ts';
 import { quotaFields } from '../admission/quota-fields.ts';
 import type { Client, ClientCommand } from '../client.ts';
+import { ClientScripts, prepareElsewhere } from '../client-scripts.ts';
 import { Explainer, type NamedRows, namedRows } from '../explain.ts';
 import type { RedisMetering } from '../metering.ts';
 import { RespWriter } from '../resp-writer.ts';
@@ -130,11 +136,14 @@ const subcommands: readonly ClientCommand[] = [
   {
     ...common,
     longWords: true,
+    // Its rows are looked up by a command of its own.
+    mayNotQueue: true,
     name: 'explain',
     arity: -3,
     syntax: 'command [arg [arg ...]]',
-    summary: 'Estimates the cost of a command, without running it.',
-    complexity: 'O(N) for N keys of the command',
+    summary:
+      'Estimates the cost of a command without running it, and tells that of a script by a run that is undone.',
+    complexity: 'O(N) for N keys of the command; as the script',
     handle: explain,
   },
 ];
@@ -148,9 +157,11 @@ function explain(connection: Client, args: Arguments, reply: RespWriter): MaybeP
     route.pricer ?? metering.pricer,
     metering.historyOf(connection.meter.accountIn(metering)),
   );
-  const runs = connection.tenant.scripts.runsOf(entry.fullName, inner);
+  const script = new ClientScripts(connection, true).transformOf(entry.fullName);
+  if (script !== undefined)
+    return explainScript(connection, entry, inner, script, explainer, reply);
   const answer = (to: RespWriter, rows: NamedRows): void => {
-    const { stages, cost } = explainer.explain(entry, inner, rows, runs);
+    const { stages, cost } = explainer.explain(entry, inner, rows);
     to.map(8);
     to.text('command');
     to.text(entry.fullName);
@@ -182,6 +193,7 @@ function explain(connection: Client, args: Arguments, reply: RespWriter): MaybeP
     {
       action: Action.fetch,
       name: 'ru|explain',
+      likeCommand: entry.fullName,
       grows: false,
       table: connection.table,
       span: connection.tenant.span,
@@ -199,6 +211,66 @@ function explain(connection: Client, args: Arguments, reply: RespWriter): MaybeP
   };
   if (done instanceof Promise) return done.then(() => finish(connection.answer()));
   finish(reply);
+}
+
+/** Runs the script, has all undone, and answers what it cost and would have written. */
+function explainScript(
+  connection: Client,
+  entry: CommandEntry,
+  args: Arguments,
+  transform: Transform,
+  explainer: Explainer,
+  reply: RespWriter,
+): MaybePromise<void> {
+  const { table, tenant, server, meter, id } = connection;
+  const command: Command = {
+    action: entry.action,
+    name: dryRunPrefix + entry.fullName,
+    likeCommand: entry.fullName,
+    leavesNothing: true,
+    transform,
+    grows: entry.grows,
+    table,
+    span: tenant.span,
+    args,
+    work: meter.begin(meteringOf(connection), ownEntry(connection), table, undefined),
+    tenant: tenant.number,
+    client: id,
+  };
+  prepareElsewhere(connection, entry, command);
+  const unheard = new RespWriter(256);
+  unheard.version = reply.version;
+  const finish = (to: RespWriter, { buf, pos }: RespWriter): void => {
+    const run = readDryRun(buf.toString('latin1', 0, pos));
+    if (run === undefined) to.rawBytes(buf, 0, pos);
+    else writeDryRun(to, entry, run, explainer.costOf(args, run));
+  };
+  const done = server.router.to(table).executor.execute(command, unheard);
+  if (done instanceof Promise) {
+    return done.then((own) => finish(connection.answer(), (own ?? unheard) as RespWriter));
+  }
+  finish(reply, unheard);
+}
+
+function writeDryRun(to: RespWriter, entry: CommandEntry, run: DryRun, cost: Float64Array): void {
+  to.map(13);
+  to.text('command');
+  to.text(entry.fullName);
+  to.text('class');
+  to.text(chargeClasses[entry.chargeClass]!);
+  writeCost(to, cost);
+  for (const name of ['calls', 'writes', 'rows', 'messages'] as const) {
+    to.text(name);
+    to.integer(run[name]);
+  }
+  to.text('log_bytes');
+  to.integer(run.work.logBytes);
+  to.text('error');
+  if (run.failure === '') to.nil();
+  else {
+    const text = Buffer.from(run.failure, 'latin1');
+    to.bulk(text, 0, text.length);
+  }
 }
 
 function ownEntry({ server }: Client): CommandEntry {

@@ -109,7 +109,7 @@ export class PartitionedTable implements RowCommands {
 
   /** The lane by its position; the operation on all partitions; or the error. */
   #place(command: Command): number | WholeTableCommand | CommandError {
-    const entry = this.#options.entries.get(command.name);
+    const entry = this.#options.entries.get(command.likeCommand ?? command.name);
     const { args } = command;
     if (entry === undefined || this.#lanes.length === 0) return 0;
     if (command.usesSpan === true && usesOtherTable(entry, command)) return otherDatabase;

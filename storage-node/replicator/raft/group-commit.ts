@@ -1,10 +1,22 @@
 // Syncs the log of a pod for all its groups: one sync at most is under way, and the next covers all that was written
 // meanwhile.
+//
+//   always    each write waits for the sync that covers it
+//   everysec  only strict ones do, and a sync begins a second after the first write without one. Writes wait, too,
+//             while a sync is under way and the oldest one that waits for none is two seconds old
+//   no        only strict ones do, and a segment is synced when it is full
+//
+// There is no timer: the pod asks at each tick at least.
 
 import type { Clock } from '../../../universal-row/environment.ts';
+import type { FsyncPolicy } from '../partition-log.ts';
 import type { Wal } from '../wal/wal.ts';
 
+const everyMs = 1000;
+const lateMs = 2000;
+
 export class GroupCommit {
+  policy: FsyncPolicy = 'always';
   syncs = 0;
   /** Milliseconds that syncs took. */
   lastMs = 0;
@@ -17,6 +29,8 @@ export class GroupCommit {
   #running = false;
   #cycle: Promise<void> = Promise.resolve();
   #stopped = false;
+  /** When the first write was made that no sync covers and that did not wait; Infinity for none. */
+  #oldestAt = Infinity;
 
   constructor(wal: Wal, clock: Clock, onDurable: () => void, fatal: (error: Error) => void) {
     this.#wal = wal;
@@ -30,9 +44,19 @@ export class GroupCommit {
     this.#waiting.push({ lsn: Math.max(lsn, this.#waiting.at(-1)?.lsn ?? 0), then });
   }
 
+  /** Calls back when a write is as safe as a relaxed policy asks: now, mostly. */
+  relaxed(then: () => void): void {
+    const now = this.policy === 'everysec' ? this.#clock.monotonic() : 0;
+    if (this.policy === 'everysec' && this.#running && now - this.#oldestAt > lateMs) {
+      return this.after(this.#wal.endLsn, then);
+    }
+    this.#oldestAt = Math.min(this.#oldestAt, now);
+    then();
+  }
+
   /** To be called when a tick's frames are written. */
   request(): void {
-    if (this.#running || this.#waiting.length === 0 || this.#stopped) return;
+    if (this.#running || this.#stopped || !this.#isDue) return;
     this.#running = true;
     this.#cycle = this.#run().catch((error: unknown) => {
       if (!this.#stopped) this.#fatal(error instanceof Error ? error : new Error(String(error)));
@@ -46,21 +70,33 @@ export class GroupCommit {
     await this.#cycle;
   }
 
+  get #isDue(): boolean {
+    if (this.#waiting.length > 0) return true;
+    if (this.#oldestAt === Infinity) return false;
+    if (this.policy === 'no') return this.#wal.unsettled;
+    return this.policy === 'always' || this.#clock.monotonic() - this.#oldestAt >= everyMs;
+  }
+
   async #run(): Promise<void> {
-    while (this.#waiting.length > 0 && !this.#stopped) {
-      if (this.#waiting.at(-1)!.lsn > this.#wal.durableLsn) {
+    do {
+      const wal = this.#wal;
+      const lsn = this.#waiting.at(-1)?.lsn ?? wal.endLsn;
+      if (lsn > wal.durableLsn) {
         const began = this.#clock.monotonic();
-        await this.#wal.sync();
+        const target = wal.endLsn;
+        await wal.sync();
         this.lastMs = this.#clock.monotonic() - began;
         this.maxMs = Math.max(this.maxMs, this.lastMs);
         this.syncs++;
+        // What was written meanwhile is no older than this sync.
+        if (this.#oldestAt !== Infinity) this.#oldestAt = wal.endLsn > target ? began : Infinity;
       }
-      const durable = this.#waiting.findIndex(({ lsn }) => lsn > this.#wal.durableLsn);
+      const durable = this.#waiting.findIndex((one) => one.lsn > wal.durableLsn);
       const done = this.#waiting.splice(0, durable < 0 ? this.#waiting.length : durable);
       for (const { then } of done) then();
       if (done.length > 0) this.#onDurable();
-      if (this.#wal.unsettled && !this.#stopped) await this.#wal.settle();
-    }
+      if (wal.unsettled && !this.#stopped) await wal.settle();
+    } while (this.#waiting.length > 0 && !this.#stopped);
     this.#running = false;
   }
 }

@@ -65,7 +65,7 @@ test('entries that come behind a snapshot in one write are in the log', async ()
     ...{ group, handle: 0, wal, log, state, payloads, begin },
     machine: { install: () => Promise.resolve() },
     applier: { whenIdle: (then: () => void) => then(), installed: () => undefined },
-    commit: { after: (_: bigint, then: () => void) => then() },
+    commit: { policy: 'always', after: (_: bigint, then: () => void) => then() },
     durable: () => durable++,
     installed: () => installed(),
     touch: () => undefined,

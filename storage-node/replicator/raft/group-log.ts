@@ -4,6 +4,7 @@
 // A snapshot is installed in three steps, so that a crash between them is understood: its position is written to the
 // log, the state takes the place of the old one, the log says that it begins anew from there.
 
+import { EntryKind } from '../engine/frames.ts';
 import type { Message, Snapshot } from '../engine/frames.ts';
 import type { RaftEngine } from '../engine/raft-engine.ts';
 import { FrameKind } from '../wal/format.ts';
@@ -35,11 +36,14 @@ export interface LogItem {
   write: Write | undefined;
   /** Where in the frame each payload begins. */
   payloadsAt: number[];
+  /** It is answered once it is on disk, whatever the policy. */
+  isStrict: boolean;
   durable: () => void;
 }
 
 export interface GroupLogParts {
   group: number;
+  replica: number;
   handle: number;
   engine: RaftEngine;
   machine: StateMachine;
@@ -72,11 +76,22 @@ export class GroupLog {
   #framedIndex: number;
   #installing: LogPosition | undefined;
   #closed = false;
+  /** Of the last write: hard state, and the term of its last entry; 0 while that is unknown. */
+  #term: number;
+  #vote: number;
+  #entryTerm = 0;
+  /** There is no change of members after it. */
+  #lastChange: number;
+  /** Strict writes that are not on disk. */
+  #strict = 0;
 
   constructor(parts: GroupLogParts) {
     this.#p = parts;
     this.begin = parts.begin;
     this.#framedIndex = parts.state.lastIndex;
+    this.#lastChange = parts.state.lastIndex;
+    this.#term = parts.state.term;
+    this.#vote = parts.state.vote;
   }
 
   get isInstalling(): boolean {
@@ -192,22 +207,52 @@ export class GroupLog {
     }
     this.#unsynced.push(write);
     const { message } = write;
-    if (message.snapshot) this.#add({ ...write, message: { ...message, entries: [] } }, nothing);
-    this.#add(afterSnapshot(write), () => {
+    const isStrict = this.#isStrict(message);
+    if (isStrict) this.#strict++;
+    if (message.snapshot) {
+      this.#add({ ...write, message: { ...message, entries: [] } }, true, nothing);
+    }
+    this.#add(afterSnapshot(write), isStrict, () => {
+      if (isStrict) this.#strict--;
       this.#unsynced.shift();
       this.#p.durable(write);
     });
   }
 
-  #add(write: Write | undefined, durable: () => void): void {
+  /**
+   * Whether a write waits for the disk under a relaxed policy, too: terms and votes; snapshots; the first entry of a term
+   * and changes of members, so that a state that outran its log knows both; all else while the members change or may
+   * (a learner has no part in elections, so what it has applied must not be lost); and what comes after such a write.
+   */
+  #isStrict({ snapshot, entries, hasHardState, term, vote }: Message): boolean {
+    const { commit, applier, replica } = this.#p;
+    const isPromise = hasHardState && (term !== this.#term || vote !== this.#vote);
+    if (hasHardState) [this.#term, this.#vote] = [term, vote];
+    let isNew = false;
+    for (const entry of entries) {
+      if (entry.term !== this.#entryTerm) isNew = true;
+      this.#entryTerm = entry.term;
+      if (entry.kind !== EntryKind.normal) this.#lastChange = entry.index;
+    }
+    if (snapshot) this.#entryTerm = entries.at(-1)?.term ?? 0;
+    if (commit.policy === 'always' || this.#strict > 0) return true;
+    const { voters, learners, nextLearners, outgoing } = applier.conf;
+    const isChanging = learners.length + nextLearners.length + outgoing.length > 0;
+    const isSettled = voters.includes(replica) && !isChanging && this.#lastChange <= applier.index;
+    return isPromise || isNew || snapshot !== undefined || !isSettled;
+  }
+
+  #add(write: Write | undefined, isStrict: boolean, durable: () => void): void {
     const guarded = (): void => {
       if (!this.#closed) durable();
     };
-    this.#p.log.add(this, { write, payloadsAt: [], durable: guarded });
+    this.#p.log.add(this, { write, payloadsAt: [], isStrict, durable: guarded });
   }
 
-  written({ durable }: LogItem): void {
-    this.#p.commit.after(this.#p.wal.endLsn, durable);
+  written({ durable, isStrict }: LogItem): void {
+    const { commit, wal } = this.#p;
+    if (isStrict) commit.after(wal.endLsn, durable);
+    else commit.relaxed(durable);
   }
 
   #install(write: Write, { index, term, conf }: Snapshot): void {
@@ -216,7 +261,7 @@ export class GroupLog {
     this.#installing = at;
     applier.whenIdle(() => {
       state.configuration = encodePositions(this.begin, at);
-      this.#add(undefined, () => {
+      this.#add(undefined, true, () => {
         this.#replace(write, at).catch((error: unknown) => this.#p.failed(error as Error));
       });
       this.#p.touch();

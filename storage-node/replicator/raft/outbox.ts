@@ -3,6 +3,7 @@
 import { MessageType } from '../engine/frames.ts';
 import type { Entry, Message } from '../engine/frames.ts';
 import type { EntryApplier } from './entry-applier.ts';
+import { marked } from './fence.ts';
 import { hasPayload, readReference } from './entry-reference.ts';
 import type { Freshness, HeartbeatTimes } from './freshness.ts';
 import type { GroupLog } from './group-log.ts';
@@ -19,6 +20,8 @@ interface OutboxParts {
   snapshots: GroupSnapshots;
   proposals: Proposals;
   freshness: Freshness;
+  /** This replica may have lost the end of its log. */
+  isFenced: () => boolean;
 }
 
 const noTimes: HeartbeatTimes = { sent: 0, echo: 0, echoLife: 0, age: 0, commit: 0 };
@@ -37,8 +40,9 @@ export class Outbox {
     this.#lostTo.length = 0;
   }
 
-  send(message: Message): void {
-    const { group, applier, log, snapshots, freshness } = this.#p;
+  send(unmarked: Message): void {
+    const { group, applier, log, snapshots, freshness, isFenced } = this.#p;
+    const message = isFenced() ? marked(unmarked) : unmarked;
     const { to, type } = message;
     if (type === MessageType.timeoutNow) freshness.transferred(message.term);
     if (type === MessageType.snapshot) {

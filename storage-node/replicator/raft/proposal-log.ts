@@ -22,6 +22,12 @@ export interface ProposalLogStatus {
   firstIndex: number;
   lastIndex: number;
   members: Members;
+  /** The replica may lack entries that it has acknowledged: its vote counts only with those of all voters. */
+  isFenced: boolean;
+  /** It was in this life. */
+  wasFenced: boolean;
+  /** Elections that this replica has won by such votes since its start. */
+  electionsByAll: number;
   /** Proposals and their bytes without an outcome. */
   pendingProposals: number;
   pendingBytes: number;

@@ -49,6 +49,9 @@ export interface RaftGroupParts {
   limits: RaftGroupLimits;
   /** Milliseconds, monotonic. */
   clock: () => number;
+  /** The term with which this replica's fence ends, 0 where it has none; and that it has ended, on disk. */
+  fence: number;
+  fenceLifted: () => void;
   /** For how long a voter keeps a leader's lease, and how long a tick is. */
   leaseTicks: number;
   /** After as many a transfer that came to nothing is over. */

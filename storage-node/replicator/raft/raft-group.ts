@@ -18,6 +18,7 @@ import {
   makeReference,
   readReference,
 } from './entry-reference.ts';
+import { isGrant, VoteCount } from './fence.ts';
 import type { LoggedEntry } from './frames-to-log.ts';
 import { Freshness } from './freshness.ts';
 import type { Staleness } from './freshness.ts';
@@ -58,6 +59,9 @@ export class RaftGroup implements ProposalLog {
   readonly #freshness: Freshness;
   readonly #promise: LeasePromise;
   readonly #outbox: Outbox;
+  readonly #votes: VoteCount;
+  /** The term with which the fence ends, 0 where there is none. */
+  #fence: number;
   #role = 0;
   /** Term in the engine's output, as other replicas know it or will know it. */
   #term: number;
@@ -83,12 +87,15 @@ export class RaftGroup implements ProposalLog {
     this.#proposals = new Proposals(parts.listener);
     this.#term = parts.state.term;
     this.#commit = parts.begin.index;
+    this.#fence = parts.fence;
+    this.#votes = new VoteCount(replica);
     const { begin, failed, touch } = parts;
     this.#applier = new EntryApplier({
       ...{ engine, handle, machine, payloads, replica, incarnation, begin, failed },
       isPending: (position) => this.#proposals.payload(position) !== undefined,
       applied: (index, position) => this.#proposals.committed(index, position),
       batchApplied: () => {
+        this.#liftFence();
         this.#reads.applied();
         this.#kept.checkpointIfDue();
         touch();
@@ -97,12 +104,14 @@ export class RaftGroup implements ProposalLog {
     const { wal, log, state, commit } = parts;
     this.#log = new GroupLog({
       ...{ group, handle, engine, machine, wal, log, state, commit, payloads, begin, failed },
+      replica,
       applier: this.#applier,
       touch,
       durable: (write) => this.#isDurable(write),
       installed: (index) => {
         this.#proposals.forget(index);
         this.#kept.installed(index);
+        this.#liftFence();
         this.#reads.applied();
       },
     });
@@ -138,6 +147,7 @@ export class RaftGroup implements ProposalLog {
     this.#outbox = new Outbox({
       ...{ group: parts, applier: this.#applier, log: this.#log, snapshots: this.#snapshots },
       ...{ proposals: this.#proposals, freshness: this.#freshness },
+      isFenced: () => this.#fence !== 0,
     });
     this.#reads = new StrongReads({
       ...{ handle, replica, incarnation, engine, applier: this.#applier, log: this.#log },
@@ -274,6 +284,9 @@ export class RaftGroup implements ProposalLog {
       firstIndex: s.firstIndex,
       lastIndex: s.lastIndex,
       members: membersOf(this.#applier.conf),
+      isFenced: this.#fence !== 0,
+      wasFenced: this.#p.fence !== 0,
+      electionsByAll: this.#votes.decidedByAll,
       pendingProposals: this.#proposals.count + this.#batch.length,
       pendingBytes: this.pendingBytes,
     };
@@ -361,7 +374,10 @@ export class RaftGroup implements ProposalLog {
     for (const [i, { term, index }] of carried.entries()) {
       this.#received.set(`${term}:${index}`, payloads[i]!);
     }
-    return this.#isTaken(() => this.#p.engine.step(this.handle, message));
+    const steps = isGrant(message)
+      ? this.#votes.add(message, this.#fence !== 0, this.#applier.conf)
+      : [message];
+    return steps.every((step) => this.#isTaken(() => this.#p.engine.step(this.handle, step)));
   }
 
   handleReady(ready: Ready): void {
@@ -485,6 +501,15 @@ export class RaftGroup implements ProposalLog {
     this.#proposals.forget(Infinity);
     this.#reads.close();
     this.#endTimeouts(Infinity);
+  }
+
+  /** The log here is that of a leader elected since it may have lost its end. */
+  #liftFence(): void {
+    if (this.#fence === 0 || this.#applier.term < this.#fence) return;
+    this.#fence = 0;
+    const { commit, wal, fenceLifted } = this.#p;
+    commit.after(wal.endLsn, fenceLifted);
+    this.#p.touch();
   }
 
   get #isAtRest(): boolean {

@@ -5,12 +5,13 @@
 
 import type { Clock, Disk, Rng } from '../../../universal-row/environment.ts';
 import { systemClock, systemRng } from '../../../universal-row/environment.ts';
+import type { FsyncPolicy } from '../partition-log.ts';
 import { loadEngineModule, WasmRaftEngine } from '../engine/wasm-engine.ts';
 import type { Transport } from '../transport/transport.ts';
 import type { RaftGroup } from './raft-group.ts';
 import type { RaftGroupLimits } from './raft-group-parts.ts';
 import { RaftPod } from './raft-pod.ts';
-import type { OpenGroupOptions } from './raft-pod.ts';
+import type { OpenGroupOptions } from './group-opening.ts';
 import { nodeOfReplica } from './replica-id.ts';
 
 interface RaftHostOptions {
@@ -23,6 +24,10 @@ interface RaftHostOptions {
   onFatal: (error: Error) => void;
   clock?: Clock;
   rng?: Rng;
+  /** See `RaftPodOptions`. */
+  fsync?: FsyncPolicy;
+  boot?: string;
+  acceptLoss?: boolean;
   tickMs?: number;
   electionTicks?: number;
   heartbeatTicks?: number;
@@ -71,6 +76,9 @@ export class RaftHost {
         'electionTicks',
         'heartbeatTicks',
         'limits',
+        'fsync',
+        'boot',
+        'acceptLoss',
       ]),
       send: (to, lane, bytes) => transport?.send(nodeOfReplica(to), lane, bytes) ?? false,
       wake: () => host.current?.schedule(),

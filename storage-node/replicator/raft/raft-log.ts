@@ -73,7 +73,6 @@ export class RaftLog implements PartitionLog {
   readonly mayLose = true;
   /** As the pod was told. */
   role: LogRole = 'follower';
-  fsyncPolicy: FsyncPolicy = 'always';
   lastIndex: number;
   readonly #options: RaftLogOptions;
   readonly #entry = new TickEntry();
@@ -123,6 +122,19 @@ export class RaftLog implements PartitionLog {
     });
     this.#group.keepAfter = this.#keepAfter;
     this.#group.setLeases(this.#leases);
+  }
+
+  /** That of all groups of the pod. */
+  get fsyncPolicy(): FsyncPolicy {
+    return this.#options.pod.fsync;
+  }
+
+  set fsyncPolicy(policy: FsyncPolicy) {
+    this.#options.pod.fsync = policy;
+  }
+
+  sync(): Promise<void> {
+    return this.#options.pod.sync();
   }
 
   get writer(): TickEntry['writer'] {
@@ -290,7 +302,11 @@ export class RaftLog implements PartitionLog {
     if (this.#group === undefined) return { ...wal, firstIndex: 1, lastIndex: this.lastIndex };
     const { firstIndex, lastIndex, ...group } = this.#group.status();
     const { replica, leader, term, commit, applied, members, pendingBytes } = group;
-    const replication = { replica, leader, term, commit, applied, members, pendingBytes };
+    const { isFenced, wasFenced, electionsByAll } = group;
+    const replication = {
+      ...{ replica, leader, term, commit, applied, members, pendingBytes },
+      ...{ isFenced, wasFenced, electionsByAll },
+    };
     return {
       ...wal,
       firstIndex,

@@ -7,35 +7,34 @@ import type { Clock, Disk, Rng } from '../../../universal-row/environment.ts';
 import { FrameError } from '../engine/frames.ts';
 import { RaftError } from '../engine/raft-engine.ts';
 import type { RaftEngine } from '../engine/raft-engine.ts';
-import type { LogStatus } from '../partition-log.ts';
+import type { FsyncPolicy, LogStatus } from '../partition-log.ts';
 import { Lane } from '../transport/transport.ts';
 import { Ballast } from '../wal/ballast.ts';
 import { defaultSegmentBytes, FrameKind } from '../wal/format.ts';
 import { highestSegment, recoverLog } from '../wal/recovery.ts';
 import type { RecoveredLog } from '../wal/recovery.ts';
 import { buriedReplica, bury, newGroupState } from '../wal/table.ts';
-import type { GroupState } from '../wal/table.ts';
 import { Wal } from '../wal/wal.ts';
 import { hasPayload } from './entry-reference.ts';
-import { decodeAppend, encodeCreateFrame, encodeSnapshotFrame } from './frames-to-log.ts';
+import { FenceRecord } from './fence-record.ts';
+import { decodeAppend } from './frames-to-log.ts';
 import type { LoggedEntry } from './frames-to-log.ts';
 import { GroupCommit } from './group-commit.ts';
+import { GroupOpening } from './group-opening.ts';
+import type { OpenGroupOptions } from './group-opening.ts';
 import type { LogItem } from './group-log.ts';
 import { leaseMark } from './lease-promise.ts';
 import { LogBatch } from './log-batch.ts';
-import { decodePositions, encodePositions } from './log-position.ts';
-import type { LogPosition } from './log-position.ts';
+import { decodePositions } from './log-position.ts';
 import { Payloads } from './payloads.ts';
 import { areHeartbeats, decodeHeartbeats, encodeHeartbeats } from './heartbeats.ts';
 import type { Heartbeat } from './heartbeats.ts';
 import { decodePeerMessage, encodePeerMessage, laneOf } from './peer-message.ts';
 import type { PeerMessage } from './peer-message.ts';
 import { nodeOfReplica } from './replica-id.ts';
-import type { ProposalListener } from './proposal-log.ts';
 import { RaftGroup } from './raft-group.ts';
 import type { RaftGroupLimits } from './raft-group-parts.ts';
 import { removeStagings } from './snapshot-staging.ts';
-import type { StateMachine } from './state-machine.ts';
 
 interface RaftPodOptions {
   disk: Disk;
@@ -44,6 +43,12 @@ interface RaftPodOptions {
   rng: Rng;
   clock?: Clock;
   engine: RaftEngine;
+  /** When acknowledged entries are on disk; by default before they are acknowledged. */
+  fsync?: FsyncPolicy;
+  /** Differs after each start of the machine; '' where that is unknown. */
+  boot?: string;
+  /** Opens groups without fences, whatever they may have lost. */
+  acceptLoss?: boolean;
   segmentBytes?: number;
   /** Beyond it groups that keep the oldest segment are made to let it go. */
   maxLogBytes?: number;
@@ -67,19 +72,6 @@ interface RaftPodOptions {
   fatal: (error: Error) => void;
 }
 
-export interface OpenGroupOptions {
-  group: number;
-  /** Never used before in this group. */
-  replica: number;
-  machine: StateMachine;
-  listener: ProposalListener;
-  /**
-   * For a group that the log does not know: `firstPosition` of its first members, or
-   * `joiningPosition`.
-   */
-  first: LogPosition;
-}
-
 const defaultLimits: RaftGroupLimits = {
   maxEntryBytes: 64 * 1024 * 1024,
   maxMessageBytes: 1024 * 1024,
@@ -99,8 +91,7 @@ const checkpointsAtOnce = 16;
 const groupsPerTick = 200;
 const defaultMaxLogBytes = 1024 * 1024 * 1024;
 const roundsAtOnce = 16;
-const committedReferenceBytes = 16 * 1024;
-const messageReferenceBytes = 8 * 1024;
+const defaultElectionTicks = 20;
 
 export class RaftPod {
   readonly incarnation: number;
@@ -109,8 +100,7 @@ export class RaftPod {
   readonly #commit: GroupCommit;
   readonly #ballast: Ballast;
   readonly #limits: RaftGroupLimits;
-  /** Entries in the log of each group that is not open. */
-  readonly #recovered: Map<number, LoggedEntry[]>;
+  readonly #opening: GroupOpening;
   readonly #byNumber = new Map<number, RaftGroup>();
   readonly #byHandle = new Map<number, RaftGroup>();
   readonly #log: LogBatch<LogItem>;
@@ -126,6 +116,7 @@ export class RaftPod {
   #ticks = 0;
   #noLeasesBefore = 0;
   readonly #snapshotSlots = { free: snapshotsAtOnce };
+  readonly #fences: FenceRecord;
   readonly #due = new Map<number, (() => void)[]>();
   /** Invalid messages, and messages for no replica here. */
   droppedMessages = 0;
@@ -160,7 +151,6 @@ export class RaftPod {
     recovered: Map<number, LoggedEntry[]>,
   ) {
     this.#options = options;
-    this.#recovered = recovered;
     this.#limits = { ...defaultLimits, ...options.limits };
     this.incarnation = (found?.incarnation ?? 0) + 1;
     const { disk, directory, rng, ids, fatal } = options;
@@ -186,6 +176,42 @@ export class RaftPod {
     this.#log = new LogBatch(this.#wal);
     this.#clock = options.clock ?? systemClock;
     this.#commit = new GroupCommit(this.#wal, this.#clock, options.wake, fatal);
+    this.#fences = new FenceRecord(disk, directory, options.boot ?? '');
+    const { engine, electionTicks, heartbeatTicks } = options;
+    this.#opening = new GroupOpening({
+      ...{ wal: this.#wal, fences: this.#fences, recovered, engine },
+      electionTicks: electionTicks ?? defaultElectionTicks,
+      heartbeatTicks: heartbeatTicks ?? 3,
+    });
+    if (this.#fences.wasUnclean) this.#opening.fenceAll(options.acceptLoss === true);
+    // What was recovered is on disk.
+    this.fsync = options.fsync ?? 'always';
+    this.#settle();
+  }
+
+  /** Whether this life began with groups that may lack the last acknowledged entries. */
+  get wasUnclean(): boolean {
+    return this.#fences.wasUnclean;
+  }
+
+  get fsync(): FsyncPolicy {
+    return this.#commit.policy;
+  }
+
+  set fsync(policy: FsyncPolicy) {
+    if (policy !== 'always') this.#fences.relax();
+    const isStricter = policy === 'always' && this.#commit.policy !== 'always';
+    this.#commit.policy = policy;
+    if (isStricter) void this.sync().then(() => this.#settle());
+  }
+
+  /** Resolves when all that was written before is on disk; never once the pod is closed. */
+  sync(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#wal.endLsn <= this.#wal.durableLsn) return resolve();
+      this.#commit.after(this.#wal.endLsn, resolve);
+      this.#options.wake();
+    });
   }
 
   /** Whether the log knows the group: it was opened in an earlier life, and not removed. */
@@ -205,20 +231,20 @@ export class RaftPod {
    */
   openGroup(o: OpenGroupOptions): RaftGroup {
     const wal = this.#wal;
-    const state = this.#stateOf(o);
-    const { begin, entries } = this.#historyOf(state, o.machine.durableIndex);
+    const { state, begin, entries, handle } = this.#opening.open(o);
     const payloads = new Payloads(wal, this.#options.payloadCacheBytes ?? 4 * 1024 * 1024);
     for (const entry of entries) {
       const { index, term, segment, offset } = entry;
       if (hasPayload(entry)) payloads.putStored(index, term, segment, offset);
     }
-    const handle = this.#createInEngine(o.replica, state, begin, entries, o.machine.durableIndex);
     const { engine, disk, directory, fatal: failed } = this.#options;
     const group: RaftGroup = new RaftGroup({
       ...{ ...o, handle, begin, engine, disk, directory, wal, state, payloads, failed },
       incarnation: this.incarnation,
       log: this.#log,
       commit: this.#commit,
+      fence: this.#fences.fenceOf(o.group),
+      fenceLifted: () => this.#fences.lifted(o.group),
       limits: this.#limits,
       clock: () => this.#clock.monotonic(),
       electionTicks: this.#electionTicks,
@@ -252,7 +278,8 @@ export class RaftPod {
   async removeGroup(number: number, replica = this.#byNumber.get(number)?.replica): Promise<void> {
     if (replica === undefined) throw new Error(`group ${number} is not open`);
     this.closeGroup(number);
-    this.#recovered.delete(number);
+    this.#opening.recovered.delete(number);
+    this.#fences.lifted(number);
     const { disk, directory } = this.#options;
     const mark = leaseMark(directory, number);
     if (disk.exists(mark)) disk.remove(mark);
@@ -312,7 +339,7 @@ export class RaftPod {
   }
 
   get #electionTicks(): number {
-    return this.#options.electionTicks ?? 20;
+    return this.#options.electionTicks ?? defaultElectionTicks;
   }
 
   /** Groups whose replica here sleeps. */
@@ -365,6 +392,7 @@ export class RaftPod {
     await this.#ballast.stop();
     // Nothing is written after it.
     if (this.#wal.appendOptional(FrameKind.clean, undefined, 0)) await this.#wal.sync();
+    if (this.#wal.durableLsn >= this.#wal.neededLsn) this.#fences.settled();
     await this.#wal.close();
   }
 
@@ -378,7 +406,7 @@ export class RaftPod {
     const entries = group.storedEntries();
     this.#closeGroup(group);
     this.#options.engine.destroy(group.handle);
-    this.#recovered.set(number, entries);
+    this.#opening.recovered.set(number, entries);
     const [begin] = decodePositions(state.configuration);
     state.lastIndex = entries.at(-1)?.index ?? begin!.index;
   }
@@ -480,88 +508,7 @@ export class RaftPod {
     if (group) this.#options.fatal(new Error(`group ${group.group}: the consensus engine died`));
   }
 
-  #stateOf(o: OpenGroupOptions): GroupState {
-    const state = this.#wal.groups.get(o.group);
-    if (state === undefined) return this.#createGroup(o);
-    const buried = buriedReplica(state);
-    if (buried === 0) return state;
-    if (o.replica > buried) return this.#createGroup(o);
-    throw new Error(`replica ${o.replica} of group ${o.group} was removed`);
-  }
-
-  /** Creates the group in the log. Nothing of it has been promised to other replicas yet. */
-  #createGroup({ group, replica, first }: OpenGroupOptions): GroupState {
-    const { index, term } = first;
-    const configuration = encodePositions(first);
-    const state = { ...newGroupState(group), term: Math.max(term, 1), configuration };
-    Object.assign(state, { lastIndex: index, commit: index, checkpointIndex: index });
-    this.#wal.append(encodeCreateFrame(state, replica));
-    this.#wal.groups.set(group, state);
-    return state;
-  }
-
-  /** Where a group's log begins, and its entries. */
-  #historyOf(
-    state: GroupState,
-    durableIndex: number,
-  ): { begin: LogPosition; entries: LoggedEntry[] } {
-    const { group, lastIndex } = state;
-    const [begin, intent] = decodePositions(state.configuration);
-    if (begin === undefined) throw new Error(`group ${group} is not one with several copies`);
-    const all = this.#recovered.get(group) ?? [];
-    this.#recovered.delete(group);
-    if (intent && durableIndex === intent.index && durableIndex > begin.index) {
-      this.#completeInstall(state, intent);
-      return { begin: intent, entries: [] };
-    }
-    const entries = all.filter(({ index }) => index > begin.index && index <= lastIndex);
-    const isWhole = entries.every(({ index }, i) => index === begin.index + 1 + i);
-    if (!isWhole || begin.index + entries.length !== lastIndex) {
-      throw new Error(`group ${group}: entries are missing after ${begin.index}`);
-    }
-    // The state of a new group holds nothing.
-    const isBefore = durableIndex < begin.index && begin.index > 1;
-    if (durableIndex > lastIndex || isBefore) {
-      const log = `from ${begin.index} to ${lastIndex}`;
-      throw new Error(`group ${group}: the state is that of ${durableIndex}, the log ${log}`);
-    }
-    return { begin, entries };
-  }
-
-  /** The state of a snapshot took the place of the old one, and then the pod ended. */
-  #completeInstall(state: GroupState, { index, term, conf }: LogPosition): void {
-    if (term > state.term) Object.assign(state, { term, vote: 0 });
-    Object.assign(state, { commit: index, lastIndex: index, checkpointIndex: index });
-    state.configuration = encodePositions({ index, term, conf });
-    const hard = { term: state.term, vote: state.vote, commit: index };
-    const { group, configuration } = state;
-    this.#wal.append(encodeSnapshotFrame(group, index, hard, hard.term, configuration));
-  }
-
-  #createInEngine(
-    replica: number,
-    { term, vote, commit, lastIndex }: GroupState,
-    begin: LogPosition,
-    entries: readonly LoggedEntry[],
-    durableIndex: number,
-  ): number {
-    // Applied entries were committed, even if the log has no record of that.
-    const committed = Math.max(Math.min(commit, lastIndex), durableIndex, begin.index);
-    return this.#options.engine.create({
-      id: replica,
-      electionTicks: this.#electionTicks,
-      heartbeatTicks: this.#options.heartbeatTicks ?? 3,
-      preVote: true,
-      checkQuorum: true,
-      asyncStorage: true,
-      noForwarding: true,
-      stepDownOnRemoval: true,
-      maxCommittedBytes: committedReferenceBytes,
-      maxMessageBytes: messageReferenceBytes,
-      maxInflightMessages: 128,
-      snapshot: { ...begin, data: new Uint8Array(0) },
-      hard: { term, vote, commit: committed },
-      entries,
-    });
+  #settle(): void {
+    if (this.#commit.policy === 'always') this.#fences.settled();
   }
 }

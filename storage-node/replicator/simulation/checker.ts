@@ -3,6 +3,7 @@
 
 import { MessageType } from '../engine/frames.ts';
 import type { Message } from '../engine/frames.ts';
+import { FencedType } from '../raft/fence.ts';
 import type { Members, Outcome } from '../partition-log.ts';
 
 class Breach extends Error {
@@ -31,7 +32,9 @@ export class Checker {
   /** The highest index that some client knows to be committed. */
   acknowledged = 0;
   /** And since when, ascending. */
-  readonly #acknowledgedAt: { time: number; index: number }[] = [];
+  #acknowledgedAt: { time: number; index: number }[] = [];
+  /** Counts the losses that the fsync policy allows: what was read before one may be gone after it. */
+  losses = 0;
   staleReads = 0;
   committed = 0;
   lost = 0;
@@ -54,7 +57,8 @@ export class Checker {
   message(m: Message): void {
     // A candidate has voted for itself.
     if (m.type === MessageType.vote) this.#vote(m.from, m.term, m.from);
-    if (m.type === MessageType.voteResponse && !m.reject) this.#vote(m.from, m.term, m.to);
+    const isGrant = m.type === MessageType.voteResponse && !m.reject;
+    if (isGrant || m.type === FencedType.vote) this.#vote(m.from, m.term, m.to);
   }
 
   #vote(voter: number, term: number, candidate: number): void {
@@ -133,6 +137,25 @@ export class Checker {
   /** A client that has seen an index waits for it at a replica. */
   session(replica: number, applied: number, index: number): void {
     if (applied < index) this.fail(`${replica} shows ${applied} to one who has seen ${index}`);
+  }
+
+  /**
+   * The power of most voters has failed under a relaxed policy: what was acknowledged in the last `ms` may be gone. All
+   * that was before must be there, and replicas must agree on what takes its place.
+   */
+  mayLose(ms: number): void {
+    this.losses++;
+    const since = this.#now() - ms;
+    const kept = this.#acknowledgedAt.filter(({ time }) => time < since);
+    this.#acknowledgedAt = kept;
+    this.acknowledged = kept.at(-1)?.index ?? 0;
+    const isOpen = (index: number): boolean => index > this.acknowledged;
+    for (const index of this.#hashes.keys()) if (isOpen(index)) this.#hashes.delete(index);
+    for (const index of this.#members.keys()) if (isOpen(index)) this.#members.delete(index);
+    for (const [id, index] of this.#appliedAt) if (isOpen(index)) this.#appliedAt.delete(id);
+    for (const proposal of this.#proposals.values()) {
+      if (proposal.outcome === 'committed' && isOpen(proposal.index)) proposal.outcome = 'unknown';
+    }
   }
 
   /** At the end: a replica's state must have all that was acknowledged. */

@@ -5,6 +5,7 @@ import type { Disk, DiskFile } from '../../../universal-row/environment.ts';
 import { MessageType } from '../engine/frames.ts';
 import type { Message, ReadState } from '../engine/frames.ts';
 import type { GroupReady, RaftEngine } from '../engine/raft-engine.ts';
+import { FencedType } from '../raft/fence.ts';
 import type { RaftGroup } from '../raft/raft-group.ts';
 import type { RaftPod } from '../raft/raft-pod.ts';
 import type { SimulatedMachine } from './machine.ts';
@@ -18,6 +19,8 @@ export interface Defect {
   /** The end of a node's event-loop tick. */
   work(pod: RaftPod, group: RaftGroup): boolean;
   read(group: RaftGroup, then: (isSafe: boolean) => void): void;
+  /** A message beside heartbeats on its way out. */
+  sent(message: Message): Message;
 }
 
 const none: Defect = {
@@ -27,6 +30,7 @@ const none: Defect = {
   machine: (machine) => machine,
   work: (pod) => pod.work(),
   read: (group, then) => group.readBarrier(then),
+  sent: (message) => message,
 };
 
 export const noDefect = none;
@@ -385,6 +389,21 @@ export const defects: readonly Defect[] = [
           engine.step(group, message);
         },
       }),
+  },
+  {
+    ...none,
+    name: 'a replica that has lost the end of its log votes without a fence',
+    disk: (disk) =>
+      altered(disk, { exists: (path) => path !== '/log/fences' && disk.exists(path) }),
+  },
+  {
+    ...none,
+    name: 'votes of fenced replicas count like others',
+    sent(message) {
+      if (message.type === FencedType.vote) return { ...message, type: MessageType.voteResponse };
+      if (message.type !== FencedType.preVote) return message;
+      return { ...message, type: MessageType.preVoteResponse };
+    },
   },
   {
     ...none,

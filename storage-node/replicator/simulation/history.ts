@@ -6,38 +6,17 @@ import type { Defect } from './defects.ts';
 import { EnginePool } from './engine-pool.ts';
 import { noFaults, Network } from './network.ts';
 import { nodeOfReplica, replicaId } from '../raft/replica-id.ts';
-import type { MemberChange } from '../partition-log.ts';
+import type { FsyncPolicy, MemberChange } from '../partition-log.ts';
 import type { RaftGroup } from '../raft/raft-group.ts';
 import { SimulatedNode } from './node.ts';
+import type { HistoryResult } from './history-result.ts';
+import { noRates } from './rates.ts';
+import type { Rates } from './rates.ts';
 import { Random, Timeline } from './timeline.ts';
 
-interface HistoryResult {
-  seed: number;
-  /** Description of the violation, undefined when all invariants held. */
-  failure: string | undefined;
-  events: number;
-  committed: number;
-  lost: number;
-  unknown: number;
-  reads: number;
-  /** Number of stale reads, with their stated staleness. */
-  staleReads: number;
-  crashes: number;
-  memberChanges: number;
-}
-
-/** Probabilities by 100 ms. */
-interface Rates {
-  crash: number;
-  pause: number;
-  partition: number;
-  members: number;
-  links: number;
-  loneliness: number;
-}
-
-const noRates: Rates = { crash: 0, pause: 0, partition: 0, members: 0, links: 0, loneliness: 0 };
 const tickMs = 50;
+/** Under everysec no more than that is lost. */
+const lossMs = 2000;
 const healedMs = 20_000;
 /** Entries that must be committed once the faults have ended. */
 const wantedAtEnd = 5;
@@ -59,6 +38,9 @@ class History {
   /** Most are short: many beginnings and ends find more in the same time than few long ones. */
   readonly #faultyMs: number;
   #idleUntil = 0;
+  readonly #fsync: FsyncPolicy;
+  /** Under a relaxed policy: any node's power may fail, else one node's after the other's. */
+  readonly #mayLose: boolean;
   /** The one that an isolated leader lost first. */
   #candidate: { node: SimulatedNode; asksForVotes: () => void } | undefined;
   /** Each seed has faults of its own kinds and rates. */
@@ -70,8 +52,14 @@ class History {
     // Some histories concern leases: an isolated leader, and a candidate that is quick to replace
     // it. Other faults would mostly come before that.
     const isOfLeases = new Random(seed ^ 0x5eed).chance(0.06);
+    // In some, writes are acknowledged before they are on disk.
+    const relaxed = new Random(seed ^ 0xfe4ce);
+    const isRelaxed = !isOfLeases && relaxed.chance(0.25);
+    this.#mayLose = isRelaxed && relaxed.chance(0.3);
+    const isOften = this.#mayLose || relaxed.chance(0.5);
+    this.#fsync = isRelaxed ? (isOften ? 'everysec' : 'no') : 'always';
     const isLong = random.chance(0.08);
-    const leastMs = isOfLeases ? 2500 : 800;
+    const leastMs = isOfLeases || isRelaxed ? 2500 : 800;
     this.#faultyMs = isLong ? 12_000 : leastMs + random.next() * 2400;
     const often = isLong ? 1 : 3;
     const rate = (most: number): number => (random.chance(0.6) ? random.next() * most : 0);
@@ -82,8 +70,12 @@ class History {
       members: rate(0.08 * often),
       links: rate(0.1 * often),
       loneliness: rate(0.06 * often),
+      lostEnds: isRelaxed && !this.#mayLose ? 0.1 : 0,
     };
     this.#rates = isOfLeases ? { ...noRates, loneliness: 0.5 } : rates;
+    if (isRelaxed) rates.crash = Math.max(rates.crash, 0.1 * often);
+    // A node that stands still syncs nothing.
+    if (this.#mayLose) rates.pause = 0;
     this.#network = new Network(this.#timeline, new Random(random.below(2 ** 32)), (_, to, bytes) =>
       this.#nodes.find(({ id }) => id === to)?.receive(bytes),
     );
@@ -99,6 +91,7 @@ class History {
     if (isOfLeases) this.#network.faults.delay = 5;
     const leases = random.chance(0.3);
     const idleTicks = random.chance(0.5) ? 4 + random.below(10) : Infinity;
+    const syncMs = random.chance(0.3) && !this.#mayLose ? 60 : 4;
     const world = {
       engines: this.#engines,
       timeline: this.#timeline,
@@ -107,11 +100,13 @@ class History {
       random: new Random(random.below(2 ** 32)),
       defect,
       tickMs,
+      fsync: this.#fsync,
       leases: isOfLeases || leases,
       idleTicks: isOfLeases ? Infinity : idleTicks,
       isHealed: () => this.#isHealed,
       nodes: () => this.#nodes,
-      syncMs: random.chance(0.3) ? 60 : 4,
+      syncMs,
+      slowSyncMs: this.#mayLose ? syncMs : 10 * syncMs,
       breach: (error: Error) => void (this.#failure ??= error),
       promised: (node: SimulatedNode, what: 'vote' | 'append' | 'outcome') => {
         if (what === 'vote' && this.#candidate?.node === node) this.#candidate.asksForVotes();
@@ -146,6 +141,8 @@ class History {
       staleReads,
       crashes: this.#crashes,
       memberChanges: this.#memberChanges,
+      isRelaxed: this.#fsync !== 'always',
+      losses: this.#checker.losses,
     };
   }
 
@@ -213,6 +210,7 @@ class History {
       if (random.chance(0.02)) this.#switchLeases();
       if (random.chance(this.#rates.links)) this.#loseLinks();
       if (random.chance(this.#rates.loneliness)) this.#isolateLeader();
+      if (random.chance(this.#rates.lostEnds)) this.#loseEnd();
     });
   }
 
@@ -231,7 +229,9 @@ class History {
   #crash(node: SimulatedNode, torn: boolean): void {
     if (!node.isUp || this.#isHealed) return;
     this.#crashes++;
-    node.crash(torn);
+    const others = this.#nodes.filter((other) => other !== node && other.isDoubtful);
+    if (torn && this.#mayLose && others.length > 0) this.#checker.mayLose(lossMs);
+    node.crash(torn && (this.#fsync === 'always' || this.#mayLose || others.length === 0));
     const down = this.#random.chance(0.4) ? 20 : 1500;
     this.#timeline.after(this.#random.next() * down, () => this.#restart(node));
   }
@@ -292,6 +292,24 @@ class History {
     };
     this.#candidate = { node: first, asksForVotes: cutRest };
     this.#timeline.after(wait, cutRest);
+  }
+
+  /**
+   * The leader commits with one voter alone, which then loses its power, and with it what it has not synced. It and the
+   * other voter are left without the leader.
+   */
+  #loseEnd(): void {
+    const leader = this.#leader();
+    const voters = leader?.life?.group.status().members.voters ?? [];
+    const others = this.#nodes.filter((one) => one !== leader && voters.includes(one.replica));
+    if (leader === undefined || others.length !== 2) return;
+    const victim = this.#random.pick(others);
+    for (const one of others) if (one !== victim) this.#cutOff(leader, one);
+    this.#timeline.after(50 + this.#random.next() * 300, () => {
+      this.#cutOff(leader, victim);
+      this.#crash(victim, true);
+    });
+    this.#timeline.after(1500 + this.#random.next() * 1000, () => this.#network.heal());
   }
 
   #cutOff(a: SimulatedNode, b: SimulatedNode): void {

@@ -21,7 +21,7 @@ const print = (line: object): void => void process.stdout.write(`${JSON.stringif
 
 async function search(): Promise<void> {
   const total = { histories: 0, failures: 0, events: 0, committed: 0, lost: 0, unknown: 0 };
-  const more = { reads: 0, staleReads: 0, crashes: 0, memberChanges: 0 };
+  const more = { reads: 0, staleReads: 0, crashes: 0, memberChanges: 0, relaxed: 0, losses: 0 };
   for (let seed = from; seed < from + seeds; seed++) {
     const result = await runHistory(seed);
     total.histories++;
@@ -38,6 +38,8 @@ async function search(): Promise<void> {
     more.staleReads += result.staleReads;
     more.crashes += result.crashes;
     more.memberChanges += result.memberChanges;
+    more.relaxed += Number(result.isRelaxed);
+    more.losses += result.losses;
   }
   print({ ...total, ...more, from });
 }

@@ -1,7 +1,7 @@
 // A node of a history: one life after the other of the real driver and engine over its disk.
 
 import { FaultyDisk } from '../../disk/faulty-disk.ts';
-import { decodePeerMessage } from '../raft/peer-message.ts';
+import { decodePeerMessage, encodePeerMessage } from '../raft/peer-message.ts';
 import { areHeartbeats } from '../raft/heartbeats.ts';
 import { firstPosition, joiningPosition } from '../raft/log-position.ts';
 import type { LogPosition } from '../raft/log-position.ts';
@@ -9,6 +9,8 @@ import { RaftPod } from '../raft/raft-pod.ts';
 import type { RaftGroup } from '../raft/raft-group.ts';
 import { nodeOfReplica } from '../raft/replica-id.ts';
 import { MessageType } from '../engine/frames.ts';
+import type { FsyncPolicy } from '../partition-log.ts';
+import { FencedType } from '../raft/fence.ts';
 import type { Checker, LogProgress } from './checker.ts';
 import type { Defect } from './defects.ts';
 import type { EnginePool } from './engine-pool.ts';
@@ -24,6 +26,7 @@ interface NodeWorld {
   checker: Checker;
   random: Random;
   defect: Defect;
+  fsync: FsyncPolicy;
   tickMs: number;
   idleTicks: number;
   /** Clocks that differ by 4 % at most, and reads that rely on them. */
@@ -31,8 +34,9 @@ interface NodeWorld {
   nodes: () => readonly SimulatedNode[];
   /** The faults have ended. */
   isHealed: () => boolean;
-  /** Milliseconds that a sync takes at most. */
+  /** Milliseconds that a sync takes at most, by how fast a disk is. */
   syncMs: number;
+  slowSyncMs: number;
   breach: (error: Error) => void;
   /** The node has made a promise that must survive its crash. */
   promised: (node: SimulatedNode, what: 'vote' | 'append' | 'outcome') => void;
@@ -66,6 +70,9 @@ export class SimulatedNode {
   readonly #peers = new Map<number, { incarnation: number; heardAt: number }>();
   #pings = 0;
   #workDue = false;
+  /** Boots of its machine. */
+  #boots = 1;
+  #isDoubtful = false;
   #keepsLeases = true;
   /** Rate of its clock relative to the simulated time. */
   readonly #rate: number;
@@ -82,7 +89,7 @@ export class SimulatedNode {
     this.#tickMs = world.tickMs / this.#rate;
     const rng = new Random(world.random.below(2 ** 32));
     // Each disk has a speed of its own, until the faults end.
-    const slow = world.syncMs * (world.random.chance(0.5) ? 1 : 10);
+    const slow = world.random.chance(0.5) ? world.syncMs : world.slowSyncMs;
     const syncTime = (): Promise<void> => {
       const syncMs = world.isHealed() ? 4 : slow;
       return world.timeline.sleep(0.1 + world.random.next() * syncMs);
@@ -113,6 +120,8 @@ export class SimulatedNode {
       ids: { cluster: 1, pod: this.id },
       rng: random,
       engine: world.defect.engine(engine),
+      fsync: world.fsync,
+      boot: String(this.#boots),
       segmentBytes: 4096,
       electionTicks: 6,
       tickMs: world.tickMs,
@@ -176,6 +185,16 @@ export class SimulatedNode {
     this.#inbox = [];
     this.#peers.clear();
     this.#disk = torn ? this.#disk.crash() : this.#disk.kill();
+    if (!torn) return;
+    this.#boots++;
+    this.#isDoubtful = this.#world.fsync !== 'always';
+  }
+
+  /** Whether it is a voter, as far as it knows, that may lack what it has acknowledged before a power cut. */
+  get isDoubtful(): boolean {
+    const status = this.#life?.group.status();
+    if (this.#isDoubtful && status?.isFenced === false) this.#isDoubtful = false;
+    return this.#isDoubtful && status?.members.voters.includes(this.replica) !== false;
   }
 
   /** Stops for so long, and then continues as if nothing had been. */
@@ -229,7 +248,7 @@ export class SimulatedNode {
   read(then: (isSafe: boolean) => void = () => undefined): void {
     if (!this.#life || this.#isPaused) return;
     const { checker } = this.#world;
-    const before = checker.acknowledged;
+    const { acknowledged: before, losses } = checker;
     const { machine, group } = this.#life;
     if (this.#world.leases) {
       checker.isAsOf(this.replica, machine.index, group.staleness().ms / this.#rate);
@@ -238,7 +257,7 @@ export class SimulatedNode {
       if (isThere) checker.session(this.replica, machine.index, before);
     });
     this.#world.defect.read(group, (isSafe) => {
-      if (isSafe) checker.read(this.replica, machine.index, before);
+      if (isSafe && losses === checker.losses) checker.read(this.replica, machine.index, before);
       then(isSafe);
     });
     this.#schedule();
@@ -250,12 +269,17 @@ export class SimulatedNode {
 
   #send(to: number, bytes: Uint8Array): void {
     if (areHeartbeats(bytes)) return this.#world.network.send(this.id, nodeOfReplica(to), bytes);
-    const { message } = decodePeerMessage(bytes);
-    this.#world.checker.message(message);
-    this.#world.network.send(this.id, nodeOfReplica(to), bytes);
+    const peer = decodePeerMessage(bytes);
+    const { message } = peer;
+    const { checker, network, defect } = this.#world;
+    checker.message(message);
+    const altered = defect.sent(message);
+    const sent = altered === message ? bytes : encodePeerMessage({ ...peer, message: altered });
+    network.send(this.id, nodeOfReplica(to), sent);
     // The moment after a promise has left is the one at which it may be forgotten.
     const { type } = message;
-    const isVote = type === MessageType.voteResponse || type === MessageType.vote;
+    const isGrant = type === MessageType.voteResponse || type === FencedType.vote;
+    const isVote = isGrant || type === MessageType.vote;
     if (isVote) this.#world.promised(this, 'vote');
     if (type === MessageType.appendResponse) this.#world.promised(this, 'append');
   }

@@ -104,6 +104,8 @@ export function xgroupCreate(rows: Rows, args: Arguments, reply: Reply): void {
   const options = groupOptions(args, true);
   const found = typedRow(rows, args, 2, Shape.stream);
   if (found === 0 && !options.makesStream) throw keyMissing;
+  // Options that come twice.
+  if (args.count > 8) throw unknownForm(args, 'XGROUP');
   if (found === 0) state.clear();
   else state.load(rows, found);
   if (isLastId(args)) id.set(state.last);
@@ -126,6 +128,7 @@ export function xgroupCreate(rows: Rows, args: Arguments, reply: Reply): void {
 export function xgroupSetid(rows: Rows, args: Arguments, reply: Reply): void {
   const { entriesRead } = groupOptions(args, false);
   const row = groupRow(rows, args);
+  if (args.count > 7) throw unknownForm(args, 'XGROUP');
   if (isLastId(args)) {
     state.load(rows, row);
     id.set(state.last);

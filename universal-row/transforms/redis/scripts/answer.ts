@@ -37,6 +37,12 @@ export function answerWith(reply: Reply, result: unknown, form: AnswerForm, dept
   }
 }
 
+/** The error that a script's result is answered with, if so. */
+export function errorOf(result: unknown): string | undefined {
+  const value = firstOf(result);
+  return value instanceof LuaTable ? textField(value, 'err') : undefined;
+}
+
 function bulk(reply: Reply, text: string): void {
   const bytes = Buffer.from(text, 'latin1');
   reply.bulk(bytes, 0, bytes.length);

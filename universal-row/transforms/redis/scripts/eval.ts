@@ -77,6 +77,7 @@ export function evalTransform(
           mayWrite: !isReadOnly && !flags.noWrites,
           allowOom: flags.isDeclared && flags.allowOom,
         },
+        rollsBack: flags.rollback,
         history: script,
         plain: (plain ??= newEnvironment(false)),
         stepping: () => newEnvironment(true),

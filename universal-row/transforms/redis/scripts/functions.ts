@@ -416,6 +416,7 @@ export function fcallTransform(
         name,
         host,
         rights: { mayWrite: !flags.has('no-writes'), allowOom },
+        rollsBack: flags.has('rollback'),
         history: called,
         plain: plain!,
         stepping: () => new FunctionEnvironment(true),

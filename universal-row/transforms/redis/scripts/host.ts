@@ -23,6 +23,8 @@ export interface ScriptCommand {
 }
 
 export interface ScriptHost {
+  /** Scripts run for what they cost: all that they change is undone, and nothing leaves. */
+  readonly isDryRun: boolean;
   /** The command that word 0 names (and word 1, where it has subcommands). */
   command(args: Arguments): ScriptCommand | undefined;
   /**
@@ -38,10 +40,10 @@ export interface ScriptHost {
   failed(text: string): void;
   /** Begins or restarts a run: drops messages published so far. */
   begin(): void;
-  /** The script or function that is about to run: one object for all of its runs. */
-  found(script: object): void;
   /** Sends a message when the script is done; returns how many clients listen now. */
   publish(channel: string, message: string, isSharded: boolean): number;
+  /** Drops messages published so far: what the script did is undone. */
+  unpublish(): void;
   log(level: number, text: string): void;
   /** A script continues step by step, until the function that is returned is called. */
   running(script: RunningScript): () => void;
@@ -52,7 +54,7 @@ export interface RunningScript {
   readonly name: string;
   /** Monotonic milliseconds. */
   readonly startedAt: number;
-  /** The script has written, so it can no longer be killed. */
+  /** The script has written what would stay, so it can no longer be killed. */
   readonly hasWritten: boolean;
   /** Ends it at its next step. */
   kill(): void;

@@ -15,9 +15,10 @@ import {
   type Value,
 } from '../../../scripting/values.ts';
 import type { Steps, StepTransform } from '../../../steps.ts';
-import { answerWith } from './answer.ts';
+import { answerWith, errorOf } from './answer.ts';
 import type { ScriptHost } from './host.ts';
 import type { CurrentRun } from './redis-library.ts';
+import { ScriptChanges } from './script-changes.ts';
 import { CommandWords, type RunRights, ScriptRun } from './script-run.ts';
 
 /** Runs that begin in the stepping form after one that was undone. */
@@ -65,6 +66,8 @@ interface ScriptCall {
   readonly name: string;
   readonly host: ScriptHost;
   readonly rights: RunRights;
+  /** What it has written is undone where it fails. */
+  readonly rollsBack: boolean;
   readonly history: RunHistory;
   /** Where plain runs are: they never overlap, and nothing in there can be changed. */
   readonly plain: ScriptEnvironment;
@@ -95,60 +98,110 @@ function messageOf(value: Value, machine: Machine): string {
   return `ERR ${String(tostring(machine, value))}`;
 }
 
-function newRun(call: ScriptCall, where: ScriptEnvironment, rows: Rows): ScriptRun {
-  return new ScriptRun(call.name, rows, call.host, call.rights, where.machine, where.words);
+function newRun(
+  call: ScriptCall,
+  where: ScriptEnvironment,
+  rows: Rows,
+  changes: ScriptChanges | undefined,
+): ScriptRun {
+  const { name, host, rights } = call;
+  return new ScriptRun(name, rows, host, rights, where.machine, where.words, changes);
+}
+
+/** Undefined where the changes stay anyway. */
+function changesOf({ host, rollsBack }: ScriptCall, rows: Rows): ScriptChanges | undefined {
+  return rollsBack || host.isDryRun ? new ScriptChanges(rows, host) : undefined;
 }
 
 export function runScript(call: ScriptCall, rows: Rows, reply: Reply): StepTransform | void {
-  const { plain: where, history } = call;
-  call.host.found(history);
+  const { history } = call;
   if (history.steppingRuns > 0) {
     history.steppingRuns--;
     return stepsOf(call, undefined);
   }
-  const run = newRun(call, where, rows);
+  const changes = changesOf(call, rows);
+  try {
+    return runPlain(call, rows, reply, changes);
+  } finally {
+    changes?.release();
+  }
+}
+
+function runPlain(
+  call: ScriptCall,
+  rows: Rows,
+  reply: Reply,
+  changes: ScriptChanges | undefined,
+): StepTransform | void {
+  const { plain: where, history, host } = call;
+  const run = newRun(call, where, rows, changes);
   where.environment.begin(run.seed);
   where.current.run = run;
   const mark = reply.mark();
+  let failure: string | undefined;
   try {
-    answerWith(reply, call.start(where), { version: run.version, machine: where.machine });
+    try {
+      const result = call.start(where);
+      answerWith(reply, result, { version: run.version, machine: where.machine });
+      failure = errorOf(result);
+    } finally {
+      rows.addScriptSteps(where.machine.used);
+      where.current.run = undefined;
+    }
   } catch (error) {
     reply.rollback(mark);
-    if (error instanceof NeedsSteps) return stepsOf(call, run);
+    if (error instanceof NeedsSteps) {
+      if (changes === undefined) return stepsOf(call, run);
+      // What can be undone begins again: its run in steps has a transaction of its own.
+      changes.restart();
+      if (!host.isDryRun) history.steppingRuns = steppingRuns;
+      return stepsOf(call, undefined);
+    }
     if (error instanceof ReadFault) {
       // The changes have been undone. From here on a fault undoes no more than one call.
       history.steppingRuns = steppingRuns;
       throw error;
     }
-    reply.error(errorText(error, where, call.name));
-  } finally {
-    rows.addScriptSteps(where.machine.used);
-    where.current.run = undefined;
+    failure = errorText(error, where, call.name);
+    reply.error(failure);
   }
+  const { calls, messages } = run;
+  changes?.end({ failure, calls, messages, reply, mark });
 }
 
 /** The stepping form; `before` is the plain run that could not continue. */
 function stepsOf(call: ScriptCall, before: ScriptRun | undefined): StepTransform {
   return function* (rows, _args, reply): Steps {
     const where = call.stepping();
-    const run = newRun(call, where, rows);
+    const changes = changesOf(call, rows);
+    const run = newRun(call, where, rows, changes);
     if (before !== undefined) run.resume(before);
     where.environment.begin(run.seed);
     where.current.run = run;
     const end = call.host.running(run);
     const mark = reply.mark();
+    let failure: string | undefined;
     try {
-      let result = call.start(where);
-      if (result instanceof Pending) {
-        result = yield* result as Generator<undefined, unknown, undefined>;
+      try {
+        let result = call.start(where);
+        if (result instanceof Pending) {
+          result = yield* result as Generator<undefined, unknown, undefined>;
+        }
+        answerWith(reply, result, { version: run.version, machine: where.machine });
+        failure = errorOf(result);
+      } catch (error) {
+        reply.rollback(mark);
+        failure = errorText(error, where, call.name);
+        reply.error(failure);
+      } finally {
+        rows.addScriptSteps(where.machine.used);
+        end();
       }
-      answerWith(reply, result, { version: run.version, machine: where.machine });
-    } catch (error) {
-      reply.rollback(mark);
-      reply.error(errorText(error, where, call.name));
+      if (changes === undefined) return;
+      const { calls, messages } = run;
+      yield* changes.endInSteps({ failure, calls, messages, reply, mark });
     } finally {
-      rows.addScriptSteps(where.machine.used);
-      end();
+      changes?.release();
     }
   };
 }

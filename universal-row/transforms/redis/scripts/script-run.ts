@@ -18,6 +18,7 @@ import { step, type Steps, type StepTransform } from '../../../steps.ts';
 import type { RunningScript, ScriptCommand, ScriptHost } from './host.ts';
 import { type CallResult, ReplyValues } from './reply-values.ts';
 import { ownCommands } from './own-commands.ts';
+import type { ScriptChanges } from './script-changes.ts';
 
 /** Instructions that a call of a command counts as, in a script's budget, beside one for two bytes of its words. */
 const callUnits = 200;
@@ -47,6 +48,10 @@ export interface RunRights {
   readonly allowOom: boolean;
 }
 
+function isMessage({ fullName }: ScriptCommand): boolean {
+  return fullName === 'publish' || fullName === 'spublish';
+}
+
 const failed = (text: string): CallResult => ({
   value: undefined,
   status: undefined,
@@ -56,7 +61,9 @@ const failed = (text: string): CallResult => ({
 export class ScriptRun implements RunningScript {
   readonly name: string;
   readonly answers: ReplyValues;
-  hasWritten = false;
+  /** Commands that it called, and messages that it published. */
+  calls = 0;
+  messages = 0;
   startedAt = performance.now();
   /** Seed of its random numbers. */
   seed: number;
@@ -67,6 +74,9 @@ export class ScriptRun implements RunningScript {
   readonly #rows: Rows;
   #record: Recorded[] = [];
   #replayed = 0;
+  #wrote = false;
+  /** Its changes, where they may be undone. */
+  readonly #changes: ScriptChanges | undefined;
   #isKilled = false;
 
   constructor(
@@ -76,7 +86,9 @@ export class ScriptRun implements RunningScript {
     rights: RunRights,
     machine: Machine,
     words: CommandWords,
+    changes: ScriptChanges | undefined,
   ) {
+    this.#changes = changes;
     this.answers = words.answers;
     this.answers.version = 2;
     this.#args = words.args;
@@ -93,6 +105,10 @@ export class ScriptRun implements RunningScript {
     return this.answers.version;
   }
 
+  get hasWritten(): boolean {
+    return this.#wrote && this.#changes === undefined;
+  }
+
   get host(): ScriptHost {
     return this.#host;
   }
@@ -100,7 +116,9 @@ export class ScriptRun implements RunningScript {
   /** Continues from where another run of the same script came to. */
   resume(before: ScriptRun): void {
     this.#record = before.#record;
-    this.hasWritten = before.hasWritten;
+    this.#wrote = before.#wrote;
+    this.calls = before.calls;
+    this.messages = before.messages;
     this.startedAt = before.startedAt;
     this.seed = before.seed;
   }
@@ -136,7 +154,7 @@ export class ScriptRun implements RunningScript {
     if (typeof command === 'string') return this.#refused(words, command);
     const { starts, lens, count } = this.#args;
     if ((m.n -= (starts[count - 1]! + lens[count - 1]!) >>> 1) < 0) m.tick();
-    const written = this.hasWritten;
+    const written = this.#wrote;
     let outcome: CallResult | StepTransform;
     try {
       outcome = this.#attempt(command);
@@ -148,7 +166,7 @@ export class ScriptRun implements RunningScript {
       throw error;
     }
     if (typeof outcome === 'function') {
-      this.hasWritten = written;
+      this.#wrote = written;
       throw new NeedsSteps('command');
     }
     return this.#done(words, outcome);
@@ -160,6 +178,7 @@ export class ScriptRun implements RunningScript {
     if (known !== undefined) return known;
     const command = this.#prepared(words);
     if (typeof command === 'string') return this.#refused(words, command);
+    this.#changes?.beforeCall();
     const outcome = yield* step(() => this.#attempt(command));
     if (this.#isKilled) throw this.#machine.abort!;
     this.#machine.refill();
@@ -183,7 +202,8 @@ export class ScriptRun implements RunningScript {
   #attempt(command: ScriptCommand): CallResult | StepTransform {
     const { answers } = this;
     const rows = this.#rows;
-    if (isWrite(command.action)) this.hasWritten = true;
+    if (isWrite(command.action)) this.#wrote = true;
+    this.calls++;
     this.#host.calling(command, this.#args);
     answers.reset();
     rows.useArguments(this.#args);
@@ -191,6 +211,7 @@ export class ScriptRun implements RunningScript {
       const { run } = command;
       if (run === undefined) {
         ownCommands.get(command.fullName)!(rows, this.#args, answers, this.#host);
+        if (isMessage(command)) this.messages++;
       } else {
         const long = run(rows, this.#args, answers);
         if (long !== undefined) return long;
@@ -237,8 +258,7 @@ export class ScriptRun implements RunningScript {
     if (denial !== undefined) return denial;
     const isWriting = isWrite(command.action);
     // Replicas would have to know of messages, too.
-    const spreads = isWriting || command.fullName === 'publish' || command.fullName === 'spublish';
-    if (spreads && !this.#rights.mayWrite) {
+    if ((isWriting || isMessage(command)) && !this.#rights.mayWrite) {
       return 'ERR Write commands are not allowed from read-only scripts.';
     }
     return isWriting ? host.refusal(command.grows && !this.#rights.allowOom) : undefined;

@@ -10,16 +10,24 @@ export interface ScriptFlags {
   readonly isDeclared: boolean;
   readonly noWrites: boolean;
   readonly allowOom: boolean;
+  /** What it has written is undone where it fails. */
+  readonly rollback: boolean;
 }
 
-const anything: ScriptFlags = { isDeclared: false, noWrites: false, allowOom: true };
-/** Flags of scripts and functions. */
+const anything: ScriptFlags = {
+  isDeclared: false,
+  noWrites: false,
+  allowOom: true,
+  rollback: false,
+};
+/** Flags of scripts and functions: Redis's, and `rollback`. */
 export const knownFlags: ReadonlySet<string> = new Set([
   'no-writes',
   'allow-oom',
   'allow-stale',
   'no-cluster',
   'allow-cross-slot-keys',
+  'rollback',
 ]);
 
 export class Script {
@@ -105,6 +113,7 @@ function flagsOf(source: string): ScriptFlags {
     isDeclared: true,
     noWrites: flags.has('no-writes'),
     allowOom: flags.has('allow-oom') || flags.has('no-writes'),
+    rollback: flags.has('rollback'),
   };
 }
 
@@ -123,10 +132,6 @@ export class ScriptCache {
 
   bySha(sha: string): Script | undefined {
     return this.#bySha.get(sha) ?? this.#bySha.get(sha.toLowerCase());
-  }
-
-  byText(source: string): Script | undefined {
-    return this.#byText.get(source);
   }
 
   /** Scripts loaded by SCRIPT LOAD. */

@@ -1,0 +1,57 @@
+// What a node tells of fenced replicas (storage-node/replicator/raft/fence.ts), and of elections after which acknowledged
+// writes may be lost: in its log, and in the status of replicas.
+
+import type { ReplicaStatus } from '../../contracts/cluster.ts';
+import type { LogStatus } from '../../storage-node/replicator/partition-log.ts';
+
+type Report = (level: 'info' | 'warn', message: string, fields?: object) => void;
+type Replication = LogStatus['replication'];
+
+const lostText =
+  'most replicas of a group were on machines that stopped before the log was synced (wal.fsync): acknowledged writes of about the last two seconds before that may be lost with everysec, more with no';
+
+export class FenceReports {
+  readonly #report: Report;
+  /** Groups that are fenced here, and losses that were told, by group. */
+  readonly #fenced = new Set<number>();
+  readonly #told = new Map<number, number>();
+
+  /** `wasUnclean`: the log here may have lost acknowledged entries before this start. */
+  constructor(wasUnclean: boolean, report: Report) {
+    this.#report = report;
+    if (!wasUnclean) return;
+    report(
+      'warn',
+      'the machine stopped before the log was synced: replicas here may lack acknowledged writes, and catch up from others before they vote',
+    );
+  }
+
+  of(replication: Replication): Pick<ReplicaStatus, 'fenced' | 'mayHaveLost'> {
+    if (replication === undefined) return {};
+    return {
+      ...(replication.isFenced ? { fenced: true } : {}),
+      ...(this.#losses(replication) > 0 ? { mayHaveLost: true } : {}),
+    };
+  }
+
+  /** To be called from time to time. */
+  look(group: number, replication: Replication): void {
+    if (replication === undefined) return;
+    if (replication.isFenced) this.#fenced.add(group);
+    else if (this.#fenced.delete(group)) {
+      this.#report('info', 'a fenced replica has caught up', { group });
+    }
+    const losses = this.#losses(replication);
+    if (losses <= (this.#told.get(group) ?? 0)) return;
+    this.#told.set(group, losses);
+    this.#report('warn', lostText, { group });
+  }
+
+  /** Times since this start at which the group here may have lost acknowledged writes. */
+  #losses(replication: NonNullable<Replication>): number {
+    const { replica, leader, electionsByAll, wasFenced, members } = replication;
+    if (leader !== replica) return 0;
+    const isAlone = members.voters.length === 1 && members.outgoing.length === 0;
+    return electionsByAll + Number(isAlone && wasFenced);
+  }
+}

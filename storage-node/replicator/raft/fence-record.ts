@@ -1,0 +1,101 @@
+// What a node with a relaxed fsync policy remembers in a file: the boot of its machine in which it has
+// acknowledged writes that may not be on disk, and the groups that are fenced since an end without a sync.
+//
+// The end of the process alone loses nothing that was written: the operating system has it. A start in
+// another boot of the machine means that it does not any more.
+
+import type { Disk } from '../../../universal-row/environment.ts';
+
+interface Kept {
+  /** Boot of the machine, '' when all that was acknowledged is on disk. */
+  boot: string;
+  /** Groups, and the terms with which their fences end. */
+  fences: [group: number, term: number][];
+}
+
+export class FenceRecord {
+  /** Whether acknowledged writes may be missing from this log since its last life. */
+  readonly wasUnclean: boolean;
+  readonly #disk: Disk;
+  readonly #directory: string;
+  readonly #boot: string;
+  readonly #fences: Map<number, number>;
+  #keptBoot: string;
+  #exists: boolean;
+
+  /** `boot` differs after each start of the machine; '' where that is unknown. */
+  constructor(disk: Disk, directory: string, boot: string) {
+    this.#disk = disk;
+    this.#directory = directory;
+    this.#boot = boot;
+    this.#exists = disk.exists(this.#path);
+    const kept = this.#exists ? this.#load() : { boot: '', fences: [] };
+    this.#keptBoot = kept.boot;
+    this.#fences = new Map(kept.fences);
+    this.wasUnclean = kept.boot !== '' && kept.boot !== boot;
+  }
+
+  /** The term with which the fence of a group ends, 0 where there is none. */
+  fenceOf(group: number): number {
+    return this.#fences.get(group) ?? 0;
+  }
+
+  /** Fences groups, durably, and takes the loss of the last life for noted. */
+  fence(fences: ReadonlyMap<number, number>): void {
+    for (const [group, term] of fences) this.#fences.set(group, term);
+    this.#keptBoot = '';
+    this.#save();
+  }
+
+  /** From now on writes are acknowledged that may not be on disk. */
+  relax(): void {
+    // Where the boot is unknown any end but an orderly one counts as that of the machine.
+    const boot = this.#boot === '' ? 'unknown' : this.#boot;
+    if (this.#keptBoot === boot) return;
+    this.#keptBoot = boot;
+    this.#save();
+  }
+
+  /** The replica has all there is again, on disk. */
+  lifted(group: number): void {
+    if (!this.#fences.delete(group) || this.#fences.size > 0) return;
+    this.#save();
+  }
+
+  /** All that was acknowledged is on disk, and no more is acknowledged before that. */
+  settled(): void {
+    if (this.#keptBoot === '') return;
+    this.#keptBoot = '';
+    this.#save();
+  }
+
+  get #path(): string {
+    return `${this.#directory}/fences`;
+  }
+
+  #load(): Kept {
+    const file = this.#disk.open(this.#path, 'read');
+    const bytes = Buffer.alloc(file.size());
+    file.read(bytes, 0, bytes.length, 0);
+    file.close();
+    return JSON.parse(bytes.toString()) as Kept;
+  }
+
+  #save(): void {
+    const disk = this.#disk;
+    if (this.#keptBoot === '' && this.#fences.size === 0) {
+      if (this.#exists) disk.remove(this.#path);
+      this.#exists = false;
+    } else {
+      const kept: Kept = { boot: this.#keptBoot, fences: [...this.#fences] };
+      const bytes = Buffer.from(JSON.stringify(kept));
+      const file = disk.open(`${this.#path}.new`, 'create');
+      file.write(bytes, 0, bytes.length, 0);
+      file.syncNow();
+      file.close();
+      disk.rename(`${this.#path}.new`, this.#path);
+      this.#exists = true;
+    }
+    disk.syncDirectory(this.#directory);
+  }
+}
