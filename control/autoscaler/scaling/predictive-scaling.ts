@@ -73,7 +73,7 @@ export function planScaling(
   if (highest > upperUse * quota || isUrgent) {
     const wanted = Math.max(highest, isUrgent ? used : 0) / lowerUse;
     const reason = isUrgent
-      ? `${percent(used, quota)} of the quota are in use: more than ${100 * rules.urgentUse} %`
+      ? `${percent(used, quota)} of the quota is in use: more than ${100 * rules.urgentUse} %`
       : `${forecastText}: more than ${100 * upperUse} %`;
     if (state.isFixed) return { kind: 'warn', wanted, reason };
     if (wanted <= rules.mostQuota) return scaledUp(state, wanted, rules, reason);

@@ -66,3 +66,23 @@ test.each([
 test('nothing is forecast from less than a day', () => {
   expect(quotaScaling().plan(halfHours([100, 100], 10), environment)).toEqual([]);
 });
+
+test('a quota that the last hour nearly used up is raised, though the forecast leaves out a peak seen once', () => {
+  const values = Array<number>(96).fill(100);
+  values.fill(138, 94);
+  const [proposal] = quotaScaling().plan(halfHours(values, 140), environment);
+  expect(proposal?.change).toMatchObject({ kind: 'set-quota', from: 140 });
+  expect(proposal?.reason).toContain('98.6 % of the quota is in use: more than 95 %');
+});
+
+test('says why no quota is changed', () => {
+  const told = (values: readonly number[], quota: number): string =>
+    quotaScaling().whyIdle!(halfHours(values, quota));
+  expect(told([100, 100], 140)).toContain(
+    'a forecast needs 24 hours of load, and the recording has 1',
+  );
+  expect(told(Array<number>(96).fill(100), 0)).toContain('no tenant has a quota');
+  expect(told(Array<number>(96).fill(100), 140)).toMatch(
+    /forecast at 7\d\.\d % of the quota of shop, which needs no change/,
+  );
+});
