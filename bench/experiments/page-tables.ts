@@ -56,7 +56,7 @@ const chance: readonly Row[] = [
   [
     '`xstor`',
     'XS-5.3-cycle',
-    'nothing, random moves, peak mover, each half alone',
+    'nothing, random moves, peak mover, migration alone',
     'yes',
     'violations no better than the peak mover, which moves less; anomalies and latency better',
   ],
@@ -90,8 +90,8 @@ const chance: readonly Row[] = [
     'fewer hours',
   ],
   ['`abase`', 'AB-5.3-intra', 'nothing, random moves, peak mover, one threshold', 'yes', 'better'],
-  ['`abase-counts`', 'AB-5.3-count', 'nothing, random moves', 'no noise', 'better'],
-  ['`abase-pools`', 'AB-5.3-inter', 'nothing; not random nodes', 'yes', 'better'],
+  ['`abase-counts`', 'AB-5.3-count', 'nothing, random moves', 'yes', 'better'],
+  ['`abase-pools`', 'AB-5.3-inter', 'nothing, random nodes and peers', 'yes', 'better'],
   [
     '`abase-quotas`',
     'AB-5.1-scale',
@@ -144,6 +144,6 @@ export const waitingTable = [
 ].join('\n\n');
 
 export const chanceTable = [
-  'What each policy is compared with, over ten seeds. `Other draw`: planned on one draw of the noise and judged on another.',
+  'What each policy is compared with, over ten seeds (AB-5.1-scale: five). `Other draw`: planned on one draw of the noise and judged on another.',
   table(['policy', 'experiment', 'beside', 'other draw', 'result'], chance),
 ].join('\n\n');

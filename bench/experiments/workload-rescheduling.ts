@@ -1,7 +1,7 @@
 import { countBalance } from '../../control/scheduler/abase/count-balance.ts';
 import { PoolLoad, podsOfPools } from '../../control/scheduler/abase/load.ts';
 import { poolBalance } from '../../control/scheduler/abase/pool-balance.ts';
-import { rescheduling } from '../../control/scheduler/abase/rescheduling.ts';
+import { defaultRescheduling, rescheduling } from '../../control/scheduler/abase/rescheduling.ts';
 import { doNothing, peakMover, randomMoves } from '../../control/scheduler/baselines.ts';
 import type { ClusterModel } from '../../control/scheduler/cluster-model.ts';
 import { usualLimits } from '../../control/scheduler/hard-limits.ts';
@@ -14,6 +14,7 @@ import {
   type ResourcePoolSize,
 } from '../../control/scheduler/simulation/workloads/resource-pool.ts';
 import { carriedOut, WorkingCluster } from '../../control/scheduler/working-cluster.ts';
+import { randomNodes } from './cluster/random-nodes.ts';
 import type { Experiment, ExperimentContext, Line, Measure } from './experiment.ts';
 import { overSeeds } from './over-seeds.ts';
 
@@ -387,6 +388,12 @@ function poolUse(cluster: WorkingCluster, pool: number): number {
   return 100 * Math.max(optimum.ru, optimum.storage);
 }
 
+/** In its highest hour and the resource that it uses most, %. */
+function fullestNode(cluster: WorkingCluster): number {
+  const uses = [0, 1].map((pool) => utilizations(cluster, pool));
+  return 100 * Math.max(...uses.flatMap(({ ru, storage }) => [...ru, ...storage]));
+}
+
 export const interPool: Experiment = {
   id: 'AB-5.3-inter',
   title: 'Nodes move to the pool that needs them',
@@ -394,7 +401,7 @@ export const interPool: Experiment = {
   source: 'ABase, section 5.3; the paper has no figure',
   setup:
     'Two pools of 200 nodes with 30 replicas each, used at 80 and 30 % in the resource they use most. The least used nodes of ' +
-    `the second are emptied into their peers and join the first; then Algorithm 2 runs in both. ${planned}`,
+    `the second are emptied into their peers and join the first; then Algorithm 2 runs in both. Beside it: as many nodes drawn at random, emptied onto peers at random. ${planned}`,
   run({ seeds, quick, progress }) {
     const nodes = quick ? 60 : 200;
     const runs = seeds.map((seed) => {
@@ -420,22 +427,37 @@ export const interPool: Experiment = {
         for (const of of load.dimensions)
           highest = Math.max(highest, load.utilization(change.toPod, of));
       }
+      const moves = proposals.filter(({ change }) => change.kind === 'move-node').length;
+      const drawn = randomNodes(moves, { from: 1, to: 0 }, defaultRescheduling.limits);
+      const random = carriedOut(judged, drawn.plan(model, { now: 0, rng: new Chance(seed) }));
       return {
         start,
         cluster,
+        fullest: fullestNode(cluster),
+        fullestByRandom: fullestNode(random),
         apartBefore: Math.abs(poolUse(start, 0) - poolUse(start, 1)),
         apart: Math.abs(poolUse(cluster, 0) - poolUse(cluster, 1)),
         crossings,
         highest: 100 * highest,
         before: 100 * before,
-        moves: proposals.filter(({ change }) => change.kind === 'move-node').length,
+        moves,
       };
     });
+    const byRandom = runs.map((run) => run.fullestByRandom);
     const measures: Measure[] = [
       overSeeds(
         runs.map(({ apart }) => apart),
         { metric: 'use of the two pools apart, points', threshold: 5, better: 'lower' },
         runs.map(({ apartBefore }) => apartBefore),
+      ),
+      overSeeds(
+        runs.map(({ fullest }) => fullest),
+        {
+          metric: 'highest use of any node afterwards, beside nodes and peers at random, %',
+          threshold: byRandom.reduce((sum, value) => sum + value, 0) / byRandom.length,
+          better: 'lower',
+        },
+        byRandom,
       ),
       overSeeds(
         runs.map(({ crossings }) => crossings),
