@@ -48,6 +48,38 @@ export class OutcomeUnknownError extends UnavailableError {
   }
 }
 
+/** The pod that has this database cannot be reached. Nothing was sent. */
+export class UnreachableError extends UnavailableError {
+  constructor() {
+    super('the node that has this database cannot be reached');
+  }
+}
+
+/** Over a limit of the pod. Nothing was done. */
+export class ThrottledError extends UnavailableError {
+  /** Milliseconds after which it may be sent again. */
+  readonly retryMs: number;
+
+  constructor(retryMs: number, text = 'timeout: too many requests for this database wait already') {
+    super(text);
+    this.retryMs = retryMs;
+  }
+}
+
+/** The deadline passed before the request could begin, or, of a read, before it was answered. */
+export class DeadlineError extends UnavailableError {
+  constructor() {
+    super('timeout');
+  }
+}
+
+/** The request is for another state of the placement. Nothing was done; the route is to be looked up again. */
+export class StaleEpochError extends UnavailableError {
+  constructor() {
+    super('the database has moved');
+  }
+}
+
 export interface RetentionPolicy {
   readonly name: string;
   /** How long points are kept, in nanoseconds; 0 for ever. */

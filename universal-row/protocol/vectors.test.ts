@@ -18,6 +18,10 @@ import {
   writeSession,
   writeWork,
 } from './row-messages.ts';
+import type { SeriesRows } from '../series/column.ts';
+import type { SeriesCache } from '../series/series-cache.ts';
+import { BatchWriter } from './series-batch.ts';
+import { writeRows } from './series-rows.ts';
 import { ValueWriter } from './values.ts';
 import { WireWriter } from './wire.ts';
 
@@ -68,6 +72,7 @@ function* vectors(): Generator<[string, Buffer]> {
   yield ['type 16, stream 5, the text `hello`', frame(16, 5, (w) => w.string('hello'))];
   yield* handshake();
   yield* rows();
+  yield* series();
 }
 
 function* rows(): Generator<[string, Buffer]> {
@@ -108,6 +113,75 @@ function* rows(): Generator<[string, Buffer]> {
   yield [
     'answers: to lane 3 an array of `value`, -300, nil and 1.5, with the work of 1 lookup and 200 bytes read',
     frame(RowFrame.answers, 0, (w) => w.raw(values.buf, 0, values.pos)),
+  ];
+}
+
+/** The places of a cache with one series. */
+const oneSeries: SeriesCache = {
+  generation: 0,
+  size: 1,
+  keys: () => Buffer.from('cpu,host=a'),
+  keyStart: () => 0,
+  keyEnd: () => 10,
+  keyHash: () => 0,
+};
+
+function* series(): Generator<[string, Buffer]> {
+  const batch = new BatchWriter();
+  const column = { wide: undefined, present: undefined, count: 2 } as const;
+  batch.begin({
+    cache: oneSeries,
+    generation: 0,
+    baseSeconds: 1_600_000_000,
+    rows: 2,
+    groups: [
+      {
+        measurement: 'cpu',
+        rows: 2,
+        series: Uint32Array.of(0, 0),
+        times: Float64Array.of(0, 1e9),
+        columns: [
+          { ...column, field: 'v', type: 'float', numbers: Float64Array.of(1.5, -2) },
+          { ...column, field: 's', type: 'string', numbers: Float64Array.of(0, 1) },
+        ],
+      },
+    ],
+    text: Buffer.from('onetwo'),
+    textEnds: Uint32Array.of(3, 6),
+  });
+  yield [
+    'write of group 17, tenant 3, within 5,000 ms: to `db`, default policy, two points of `cpu,host=a`, a second apart, with `v` 1.5 and -2, `s` `one` and `two`',
+    frame(35, 9, (w) => {
+      // As contracts/series-protocol/ has heads.
+      w.u8(1);
+      for (const number of [17, 3, 0, 5000]) w.varint(number);
+      w.string('db');
+      w.string('');
+      batch.write(w, 1e6);
+    }),
+  ];
+  const numbers = Float64Array.of(1.5, -2);
+  const read = { type: 'float', numbers, wide: undefined, texts: undefined } as const;
+  const rows: SeriesRows = {
+    kind: 'rows',
+    base: 1_600_000_000,
+    times: Float64Array.of(0, 1e9),
+    count: 2,
+    columns: [{ ...read, present: Uint8Array.of(1, 0) }, undefined],
+  };
+  yield [
+    'pieces: cursor 4 has two rows of two fields, of which the second has no value, and the first none in the second row; then it ends',
+    frame(41, 9, (w) => {
+      w.varint(4);
+      w.u8(1);
+      const at = w.pos;
+      w.u32(0);
+      writeRows(w, rows, 0, 2);
+      w.buf.writeUInt32LE(w.pos - at - 4, at);
+      w.varint(4);
+      w.u8(3);
+      w.u32(0);
+    }),
   ];
 }
 

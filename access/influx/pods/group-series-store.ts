@@ -1,0 +1,356 @@
+// One group of time series, as one store: requests go to the replica that leads, in this process or at another node, and
+// wait for a short while where none is known to lead.
+
+import {
+  type CatalogChange,
+  type Database,
+  type FieldKey,
+  NotLeaderError,
+  OutcomeUnknownError,
+  type ScanRequest,
+  type SeriesScan,
+  type SeriesSelection,
+  type SeriesStore,
+  ThrottledError,
+  UnavailableError,
+  type WriteOutcome,
+} from '../../../contracts/series-store.ts';
+import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import type { PointBatch } from '../../../universal-row/series/point-batch.ts';
+import { awaited, type Slices, whenFinished } from '../../../universal-row/slices.ts';
+import type { DatabaseSource } from '../tenants/database-index.ts';
+import { RemoteSeriesStore } from './remote-series-store.ts';
+import type { SeriesLink } from './series-link.ts';
+
+/** A replica of the group in this process. */
+export interface LocalReplica extends SeriesStore, DatabaseSource {
+  readonly role: 'leader' | 'follower' | 'learner';
+  /** Last entry of the log that reads here may have seen. */
+  readonly appliedIndex: number;
+  administer(change: CatalogChange): MaybePromise<void>;
+  /** `databases` without the properties in force; absent where that is the same. */
+  keptDatabases?(): readonly Database[];
+}
+
+export interface GroupSeriesOptions {
+  readonly group: number;
+  readonly tenant: number;
+  /** The replica here, while there is one. It answers all reads: one that follows asks the leader how far it must be. */
+  readonly local: () => LocalReplica | undefined;
+  /** The node that leads, as far as is known here; 0 if not. */
+  readonly leader: () => number;
+  /** Undefined for a node that is not known. */
+  readonly linkOf: (node: number) => SeriesLink | undefined;
+  /** A node does not lead; `leader` is the one that it says does, 0 if it does not know. */
+  readonly notThere: (node: number, leader: number) => void;
+  readonly epoch?: (() => number) | undefined;
+  /** Milliseconds within which a request is tried again. */
+  readonly waitMs: () => number;
+  /** Milliseconds that one attempt at another node has; 0 or absent: no limit but the link's. */
+  readonly timeoutMs?: (() => number) | undefined;
+  /** Before each attempt of a change of databases; its rejection ends the change. */
+  readonly beforeChange?: (() => Promise<void>) | undefined;
+}
+
+type Place = LocalReplica | RemoteSeriesStore;
+type MeasurementOf = SeriesSelection & { measurement: string };
+
+/** Replica ids tell their node. */
+const replicasPerNode = 2 ** 20;
+const retryMs = 50;
+const noLimit = (): number => 0;
+/** Attempts that follow a hint at once. */
+const maxHops = 2;
+
+/** Attempts of one request. */
+class Attempts {
+  readonly #until: number;
+  #hops = 0;
+  /** An attempt may have changed something. */
+  isUnknown = false;
+
+  constructor(waitMs: number) {
+    this.#until = performance.now() + waitMs;
+  }
+
+  /** Waits before the next attempt after this error; throws where there is none. */
+  async next(error: UnavailableError): Promise<void> {
+    if (error instanceof OutcomeUnknownError) this.isUnknown = true;
+    if (error instanceof NotLeaderError && error.leader !== 0 && this.#hops++ < maxHops) return;
+    const ms = error instanceof ThrottledError ? Math.max(1, error.retryMs) : retryMs;
+    if (performance.now() + ms > this.#until) {
+      throw this.isUnknown ? new OutcomeUnknownError() : error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, ms));
+  }
+}
+
+export class GroupSeriesStore implements SeriesStore, DatabaseSource {
+  readonly #options: GroupSeriesOptions;
+  readonly #remotes = new Map<number, RemoteSeriesStore>();
+  /** What databases were read from last, and its version. */
+  #source: DatabaseSource | undefined;
+  #sourceVersion = -1;
+  #version = 0;
+  #seenHere = 0;
+  #isClosed = false;
+
+  constructor(options: GroupSeriesOptions) {
+    this.#options = options;
+  }
+
+  /** The highest index of the group's log that an answer may have seen. */
+  get seenIndex(): number {
+    let seen = this.#seenHere;
+    for (const { seenIndex } of this.#remotes.values()) seen = Math.max(seen, seenIndex);
+    return seen;
+  }
+
+  // ---- places
+
+  /** Where to read. Throws `NotLeaderError`. */
+  #reader(): Place {
+    return this.#options.local() ?? this.#remote();
+  }
+
+  /** Where to write. Throws `NotLeaderError`. */
+  #writer(): Place {
+    const local = this.#options.local();
+    return local?.role === 'leader' ? local : this.#remote();
+  }
+
+  #remote(): RemoteSeriesStore {
+    const node = this.#options.leader();
+    const link = node === 0 ? undefined : this.#options.linkOf(node);
+    if (link === undefined || this.#isClosed) throw new NotLeaderError(0);
+    const known = this.#remotes.get(node);
+    if (known?.link === link) return known;
+    known?.close();
+    const { group, tenant, epoch, timeoutMs = noLimit } = this.#options;
+    const remote = new RemoteSeriesStore({ link, group, tenant, epoch, timeoutMs });
+    remote.seenIndex = known?.seenIndex ?? 0;
+    this.#remotes.set(node, remote);
+    return remote;
+  }
+
+  #failedAt(place: Place | undefined, error: UnavailableError): void {
+    if (!(error instanceof NotLeaderError) || place === undefined) return;
+    const leader = Math.floor(error.leader / replicasPerNode);
+    for (const [node, remote] of this.#remotes) {
+      if (remote === place) this.#options.notThere(node, leader);
+    }
+  }
+
+  #answeredBy(place: Place): void {
+    if (place instanceof RemoteSeriesStore) return;
+    this.#seenHere = Math.max(this.#seenHere, place.appliedIndex);
+  }
+
+  /** Runs at the leader. `mayRepeat`: also where it may have been done before. */
+  async #atLeader<T>(
+    mayRepeat: boolean,
+    run: (place: Place) => MaybePromise<T>,
+    choose = (): Place => this.#writer(),
+  ): Promise<T> {
+    const attempts = new Attempts(this.#options.waitMs());
+    for (;;) {
+      let place: Place | undefined;
+      try {
+        place = choose();
+        const result = await run(place);
+        this.#answeredBy(place);
+        return result;
+      } catch (error) {
+        if (!(error instanceof UnavailableError)) throw error;
+        if (error instanceof OutcomeUnknownError && !mayRepeat) throw error;
+        this.#failedAt(place, error);
+        await attempts.next(error);
+      }
+    }
+  }
+
+  *#read<T>(open: (place: Place) => Slices<T>): Slices<T> {
+    const attempts = new Attempts(this.#options.waitMs());
+    for (;;) {
+      let place: Place | undefined;
+      let failure: UnavailableError;
+      try {
+        place = this.#reader();
+        const result = yield* open(place);
+        this.#answeredBy(place);
+        return result;
+      } catch (error) {
+        if (!(error instanceof UnavailableError)) throw error;
+        failure = error;
+      }
+      this.#failedAt(place, failure);
+      yield* awaited(attempts.next(failure));
+    }
+  }
+
+  // ---- databases
+
+  #databases(): DatabaseSource & Pick<SeriesStore, 'database'> {
+    const local = this.#options.local();
+    if (local !== undefined) return local;
+    let remote: RemoteSeriesStore | undefined;
+    try {
+      remote = this.#remote();
+    } catch (error) {
+      if (!(error instanceof NotLeaderError)) throw error;
+    }
+    if (remote?.hasCatalog === true) return remote;
+    // Until the next leader has told its catalog, the last one's is the best that is known.
+    for (const known of this.#remotes.values()) if (known.hasCatalog) return known;
+    return noDatabases;
+  }
+
+  get catalogVersion(): number {
+    const source = this.#databases();
+    if (source !== this.#source || source.catalogVersion !== this.#sourceVersion) {
+      this.#source = source;
+      this.#sourceVersion = source.catalogVersion;
+      this.#version++;
+    }
+    return this.#version;
+  }
+
+  databases(): readonly Database[] {
+    return this.#databases().databases();
+  }
+
+  database(name: string): Database | undefined {
+    return this.#databases().database(name);
+  }
+
+  /** Resolves when `databases` includes all changes that were answered before. */
+  refresh(): Promise<void> {
+    return this.#atLeader(true, refreshed, () => this.#reader());
+  }
+
+  /** The databases as of now, without the properties in force. */
+  keptDatabases(): Promise<readonly Database[]> {
+    return this.#atLeader(
+      true,
+      async (place) => {
+        if (place instanceof RemoteSeriesStore) return await place.keptDatabases();
+        await refreshed(place);
+        return place.keptDatabases?.() ?? place.databases();
+      },
+      () => this.#reader(),
+    );
+  }
+
+  change(change: CatalogChange): Promise<void> {
+    return this.#change((place) => place.change(change));
+  }
+
+  /** Like `change`, ignoring the database's properties. */
+  administer(change: CatalogChange): Promise<void> {
+    return this.#change((place) => place.administer(change));
+  }
+
+  async #change(run: (place: Place) => MaybePromise<void>): Promise<void> {
+    await this.#atLeader(false, async (place) => {
+      await this.#options.beforeChange?.();
+      await run(place);
+    });
+    // A replica here that follows may not have it yet.
+    const local = this.#options.local();
+    if (local !== undefined && local.role !== 'leader') await this.refresh();
+  }
+
+  // ---- points
+
+  write(database: string, retentionPolicy: string, batch: PointBatch): MaybePromise<WriteOutcome> {
+    return this.#atLeader(true, (place) => place.write(database, retentionPolicy, batch));
+  }
+
+  *deletePoints(selection: SeriesSelection): Slices<void> {
+    yield* this.#delete((place) => place.deletePoints(selection));
+  }
+
+  *dropSeries(selection: SeriesSelection): Slices<void> {
+    yield* this.#delete((place) => place.dropSeries(selection));
+  }
+
+  /** In slices of the caller where the leader is here. */
+  *#delete(run: (place: Place) => Slices<void>): Slices<void> {
+    const attempts = new Attempts(this.#options.waitMs());
+    for (;;) {
+      let place: Place | undefined;
+      let failure: UnavailableError;
+      try {
+        place = this.#writer();
+        yield* run(place);
+        this.#answeredBy(place);
+        return;
+      } catch (error) {
+        if (!(error instanceof UnavailableError) || error instanceof OutcomeUnknownError) {
+          throw error;
+        }
+        failure = error;
+      }
+      this.#failedAt(place, failure);
+      yield* awaited(attempts.next(failure));
+    }
+  }
+
+  // ---- reads
+
+  scan(request: ScanRequest): Slices<SeriesScan> {
+    return this.#read((place) => place.scan(request));
+  }
+
+  measurements(selection: SeriesSelection): Slices<string[]> {
+    return this.#read((place) => place.measurements(selection));
+  }
+
+  fieldKeys(selection: MeasurementOf): Slices<FieldKey[]> {
+    return this.#read((place) => place.fieldKeys(selection));
+  }
+
+  tagKeys(selection: MeasurementOf): Slices<string[]> {
+    return this.#read((place) => place.tagKeys(selection));
+  }
+
+  tagValues(selection: MeasurementOf, tag: string): Slices<string[]> {
+    return this.#read((place) => place.tagValues(selection, tag));
+  }
+
+  seriesKeys(selection: SeriesSelection): Slices<string[]> {
+    return this.#read((place) => place.seriesKeys(selection));
+  }
+
+  seriesCardinality(selection: SeriesSelection): Slices<number> {
+    return this.#read((place) => place.seriesCardinality(selection));
+  }
+
+  // ---- turns: answers of a group come once they are committed
+
+  endTurn(): number {
+    return -1;
+  }
+
+  whenSafe(_position: number, then: () => void): void {
+    then();
+  }
+
+  /** Ends the use of the store. */
+  close(): void {
+    this.#isClosed = true;
+    for (const remote of this.#remotes.values()) remote.close();
+  }
+}
+
+const noDatabases: DatabaseSource & Pick<SeriesStore, 'database'> = {
+  catalogVersion: 0,
+  databases: () => [],
+  database: () => undefined,
+};
+
+/** A strong read of nothing: the catalog includes all changes that were committed before. */
+async function refreshed(place: Place): Promise<void> {
+  if (place instanceof RemoteSeriesStore) await place.refresh();
+  else await whenFinished(place.measurements({ database: '', reads: 'strong' }));
+}

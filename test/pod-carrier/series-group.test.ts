@@ -1,0 +1,142 @@
+// A group of time series as one store: which replica is asked, and what is asked again.
+
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  GroupSeriesStore,
+  type LocalReplica,
+} from '../../access/influx/pods/group-series-store.ts';
+import type { SeriesLink } from '../../access/influx/pods/series-link.ts';
+import { NotLeaderError, OutcomeUnknownError } from '../../contracts/series-store.ts';
+import { batchesOf, SimpleSeriesCache } from '../../engines/series-conformance/batch-builder.ts';
+import { point } from '../../engines/series-conformance/points.ts';
+import { oneSlice, whenFinished } from '../../universal-row/slices.ts';
+import { until } from '../support/until.ts';
+import { Carrier, group, tenant } from './series-carrier.ts';
+import { type Stub, stubStore } from './stub-store.ts';
+
+const cache = new SimpleSeriesCache();
+const onePoint = (): ReturnType<typeof batchesOf>[number] =>
+  batchesOf(cache, [point('m', 1, { v: 1 })])[0]!;
+
+let closes: (() => Promise<unknown> | void)[] = [];
+
+beforeEach(() => (closes = []));
+afterEach(async () => {
+  for (const close of closes.toReversed()) await close();
+});
+
+describe('a group of replicas', () => {
+  const replica = (node: number): number => node * 2 ** 20;
+  let leader: number;
+  const links = new Map<number, SeriesLink>();
+
+  function groupStore(local?: () => LocalReplica | undefined): GroupSeriesStore {
+    const store = new GroupSeriesStore({
+      group,
+      tenant,
+      local: local ?? (() => undefined),
+      leader: () => leader,
+      linkOf: (node) => links.get(node),
+      notThere: (_node, hint) => (leader = hint),
+      waitMs: () => 20_000,
+    });
+    closes.push(() => store.close());
+    return store;
+  }
+
+  /** Node 1 and node 2, each with a store. */
+  async function openTwo(first: Stub, second: Stub): Promise<[Carrier, Carrier]> {
+    const carriers: Carrier[] = [];
+    for (const [i, store] of [first, second].entries()) {
+      const one = await Carrier.open(store);
+      closes.push(() => one.close());
+      links.set(i + 1, one.link);
+      carriers.push(one);
+    }
+    leader = 1;
+    return carriers as [Carrier, Carrier];
+  }
+
+  const outcome = { written: 1, dropped: 0, error: undefined };
+
+  test('a request goes where the leader is said to be', async () => {
+    const second = stubStore({
+      write: () => outcome,
+      seriesCardinality: () => oneSlice(() => 7),
+    });
+    const refusing = (): never => {
+      throw new NotLeaderError(replica(2));
+    };
+    await openTwo(stubStore({ write: refusing, seriesCardinality: refusing }), second);
+    const store = groupStore();
+    expect(await store.write('db', '', onePoint())).toEqual(outcome);
+    leader = 1;
+    expect(await whenFinished(store.seriesCardinality({ database: 'db' }))).toBe(7);
+    expect(leader).toBe(2);
+  });
+
+  test('a write whose outcome is unknown is sent again, and a change is not', async () => {
+    let writes = 0;
+    const never = (): Promise<never> => {
+      writes++;
+      return new Promise<never>(() => {});
+    };
+    const first = stubStore({ write: never, change: never });
+    const changes: unknown[] = [];
+    const second = stubStore({
+      write: () => outcome,
+      change: (change) => void changes.push(change),
+    });
+    const [carrierOfFirst] = await openTwo(first, second);
+    const store = groupStore();
+    const all = Promise.allSettled([
+      store.write('db', '', onePoint()),
+      store.change({ kind: 'dropDatabase', database: 'db' }),
+    ]);
+    await until(() => writes === 2);
+    leader = 2;
+    carrierOfFirst.server.close();
+    const [written, changed] = await all;
+    expect(written).toEqual({ status: 'fulfilled', value: outcome });
+    expect((changed as PromiseRejectedResult).reason).toBeInstanceOf(OutcomeUnknownError);
+    expect(changes).toEqual([]);
+    expect(await store.change({ kind: 'createDatabase', database: 'db' })).toBeUndefined();
+    expect(changes).toHaveLength(1);
+  });
+
+  test('without a leader a request waits for one, and is refused when none comes', async () => {
+    await openTwo(stubStore({ write: () => outcome }), stubStore());
+    leader = 0;
+    const store = groupStore();
+    const write = store.write('db', '', onePoint());
+    setImmediate(() => (leader = 1));
+    expect(await write).toEqual(outcome);
+    const hasty = new GroupSeriesStore({
+      group,
+      tenant,
+      local: () => undefined,
+      leader: () => 0,
+      linkOf: () => undefined,
+      notThere: () => {},
+      waitMs: () => 60,
+    });
+    await expect(Promise.resolve(hasty.write('db', '', onePoint()))).rejects.toThrow(
+      NotLeaderError,
+    );
+  });
+
+  test('a replica here answers reads, and writes only while it leads', async () => {
+    await openTwo(stubStore({ write: () => ({ ...outcome, written: 2 }) }), stubStore());
+    const local = {
+      ...stubStore({ write: () => outcome, seriesCardinality: () => oneSlice(() => 9) }),
+      role: 'follower' as LocalReplica['role'],
+      appliedIndex: 33,
+    };
+    const store = groupStore(() => local);
+    expect(await whenFinished(store.seriesCardinality({ database: 'db' }))).toBe(9);
+    expect(store.seenIndex).toBe(33);
+    expect(await store.write('db', '', onePoint())).toMatchObject({ written: 2 });
+    local.role = 'leader';
+    expect(await store.write('db', '', onePoint())).toMatchObject({ written: 1 });
+  });
+});
