@@ -1,9 +1,10 @@
 // A bench's result: a table for people, JSON for programs, and a chart of the ratios.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { cpus, totalmem } from 'node:os';
+import { cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
 import Table from 'cli-table3';
+import { commitOf } from './commit.ts';
 
 export interface Row {
   /** Name of the measurement, for example `SET P=16`. */
@@ -71,9 +72,13 @@ function number(value: number): string {
 
 /** Writes `<name>.json` and `<name>.svg` under bench/results. */
 export function save(report: Report, name: string): void {
-  const directory = join(import.meta.dirname, '..', '..', '..', 'bench', 'results');
+  const root = join(import.meta.dirname, '..', '..', '..');
+  const directory = join(root, 'bench', 'results');
   mkdirSync(directory, { recursive: true });
-  writeFileSync(join(directory, `${name}.json`), `${JSON.stringify(report, null, 2)}\n`);
+  const { bench, command, ...rest } = report;
+  // Of a machine that runs nothing else the load is some 3.
+  const record = { bench, command, commit: commitOf(root), load: loadavg()[0], ...rest };
+  writeFileSync(join(directory, `${name}.json`), `${JSON.stringify(record, null, 2)}\n`);
   writeFileSync(join(directory, `${name}.svg`), chart(report));
   console.log(`\nwritten: bench/results/${name}.json and .svg`);
 }

@@ -37,6 +37,7 @@ function addServer(samples: MetricSample[], metrics: InfluxMetrics): void {
     metrics.writeTimeouts,
   );
   add('gauge', 'influx_queries_running', 'Queries running now.', metrics.queriesRunning);
+  add('gauge', 'influx_query_memory_bytes', 'Memory of running queries.', metrics.queryMemoryBytes);
   add('counter', 'influx_queries', 'Queries run.', metrics.queriesRun);
   add(
     'counter',

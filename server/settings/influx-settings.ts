@@ -63,7 +63,8 @@ export const influxSettings = {
   'influx.query-memory-bytes': {
     ...anySize,
     default: 512 * mib,
-    description: 'Memory that one query may hold; a query that needs more is ended; 0 no limit.',
+    description:
+      'Memory that one query may hold, or the queries of one tenant together, and half of what all queries may; a query that needs more is ended; 0 no limit.',
   },
   'influx.partitions': {
     type: 'integer',

@@ -27,6 +27,8 @@ export interface InfluxMetrics {
   /** Writes answered with a timeout because the store was behind. */
   writeTimeouts: number;
   queriesRunning: number;
+  /** Memory of running queries, as far as it is counted. */
+  queryMemoryBytes: number;
   queriesRun: number;
   /** Queries answered here by a replica that does not lead. */
   queriesReadHere: number;
@@ -80,11 +82,12 @@ export class InfluxCounters {
     classes.set(name, (classes.get(name) ?? 0) + 1);
   }
 
-  snapshot(connections: number): InfluxMetrics {
+  snapshot(connections: number, queryMemoryBytes: number): InfluxMetrics {
     const { requests, writeSeconds, querySeconds, ...plain } = this;
     return {
       ...plain,
       connections,
+      queryMemoryBytes,
       requests: Object.fromEntries(
         [...requests].map(([route, classes]) => [route, Object.fromEntries(classes)]),
       ),

@@ -68,6 +68,11 @@ export class QueryHandler {
     this.#runner = new StatementRunner(options);
   }
 
+  /** Memory of running queries. */
+  get memoryBytes(): number {
+    return this.#runner.memory.usedBytes;
+  }
+
   cancelAll(): void {
     for (const { query } of this.#running) query.kill();
   }

@@ -306,7 +306,7 @@ export class InfluxServer {
   }
 
   metrics(): InfluxMetrics {
-    return this.#counters.snapshot(this.#sockets.size);
+    return this.#counters.snapshot(this.#sockets.size, this.#queries.memoryBytes);
   }
 
   #begin(

@@ -15,6 +15,7 @@ import { explainSelect } from '../influxql/select/explain.ts';
 import type { ServerFacts, StatementContext } from '../statements/context.ts';
 import { executeStatement } from '../statements/execute.ts';
 import type { QueryTask } from '../statements/query-registry.ts';
+import { RequestMemory } from '../../admission/request-memory.ts';
 import type { Caller } from '../tenants/caller.ts';
 import { limitText } from '../tenants/limits.ts';
 import type { TenantSpace } from '../tenants/tenant-space.ts';
@@ -84,12 +85,23 @@ const maxStatements = 10_000;
 /** Longest stretch of work between two pauses. */
 const sliceMs = 3;
 
+/**
+ * All queries together may hold as much as so many of the largest. The queries of one tenant have half of it at most:
+ * as much as one alone may hold.
+ */
+const queriesTogether = 2;
+
 export class StatementRunner {
+  /** Of all running queries. */
+  readonly memory: RequestMemory;
   readonly #options: StatementRunnerOptions;
   readonly #execute: Execute;
 
   constructor(options: StatementRunnerOptions) {
     this.#options = options;
+    const { maxMemoryBytes } = options.limits;
+    const maxBytes = maxMemoryBytes === 0 ? Infinity : queriesTogether * maxMemoryBytes;
+    this.memory = new RequestMemory({ maxBytes });
     this.#execute = options.execute ?? runStatement;
   }
 
@@ -124,7 +136,7 @@ export class StatementRunner {
     const store = new MeteredStore(space.store, work, request.reads);
     const { database, retentionPolicy, isReadOnly } = request;
     const task = queries.start(request.text, database, principal?.name);
-    const memory = space.memory.open();
+    const memory = space.memory.open(this.memory.account(space.number));
     let timer: NodeJS.Timeout | undefined;
     let slice: TimeSlice | undefined;
     const now = this.#now();
