@@ -200,7 +200,9 @@ export const predictiveScaling: Experiment = {
     return {
       measures,
       explanation:
-        "Recorded with 5 seeds. Tenants of steady growth are never throttled, and neither are they with the last week's maximum in place of a forecast; its reductions are taken back more often among rough ones. Where peaks and new levels come without notice a plain threshold, looked at every hour, throttles fewer hours: forecasts leave out a peak seen once, and are made every six hours at most. A deployment needs such a threshold beside the forecast.",
+        "Recorded with 5 seeds. Tenants of steady growth are never throttled, and neither are they with the last week's maximum in " +
+        'place of a forecast; its reductions are taken back more often among rough ones. What comes without notice is in no ' +
+        'forecast: there it is the look at present use that makes the throttled hours about half as many.',
       xLabel: 'day',
       yLabel: 'LRU/s',
       before: { title: 'threshold of 95 %', lines: quotaLines(shown, reactive) },
