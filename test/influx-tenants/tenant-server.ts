@@ -1,5 +1,6 @@
 // The InfluxDB listener with tenants on a real pod, in this process: what the plane is made of, without the
-// threads. The control plane is played by `TestControl`. TEST_SERIES_PARTITIONS=4 divides the time series.
+// threads. The control plane is played by `TestControl`. TEST_SERIES_PARTITIONS=4 divides the time series,
+// TEST_SERIES_CARRIER=tcp puts their pods behind the link that gateways in other processes use.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,9 +13,11 @@ import { TsmEngine } from '../../engines/tsm/tsm-engine.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { LocalSeries } from '../../server/planes/local-series.ts';
 import { systemClock } from '../../universal-row/environment.ts';
+import { type RemotePartitions, remotePartitions } from '../pod-carrier/remote-partitions.ts';
 import { TestControl } from './test-control.ts';
 
 const defaultPartitions = Number(process.env['TEST_SERIES_PARTITIONS'] ?? 1);
+const defaultCarrier = process.env['TEST_SERIES_CARRIER'] === 'tcp' ? 'tcp' : 'none';
 
 interface Answer {
   status: number;
@@ -32,12 +35,14 @@ export class TenantServer {
   readonly logged: string[];
   readonly #server: InfluxServer;
   readonly #directory: string;
+  readonly #remote: RemotePartitions | undefined;
 
   private constructor(
     url: string,
     parts: Pick<TenantServer, 'control' | 'principals' | 'gate' | 'series' | 'logged'>,
     server: InfluxServer,
     directory: string,
+    remote: RemotePartitions | undefined,
   ) {
     this.url = url;
     this.control = parts.control;
@@ -47,11 +52,13 @@ export class TenantServer {
     this.logged = parts.logged;
     this.#server = server;
     this.#directory = directory;
+    this.#remote = remote;
   }
 
   static async start(
     options: Partial<InfluxServerOptions> = {},
     partitions = defaultPartitions,
+    carrier: 'tcp' | 'none' = defaultCarrier,
   ): Promise<TenantServer> {
     const directory = mkdtempSync(join(tmpdir(), 'polyrow-tenants-'));
     const logged: string[] = [];
@@ -80,7 +87,8 @@ export class TenantServer {
         throw error;
       },
     });
-    const { store } = series;
+    const remote = carrier === 'tcp' ? await remotePartitions(series.pods, report) : undefined;
+    const store = remote?.store ?? series.store;
     const principals = new Principals({ databases: 16 });
     const control = new TestControl(principals);
     const changeUsers = userChanges(principals, control);
@@ -101,7 +109,8 @@ export class TenantServer {
       ...options,
     });
     const url = `http://127.0.0.1:${await server.listen()}`;
-    return new TenantServer(url, { control, principals, gate, series, logged }, server, directory);
+    const parts = { control, principals, gate, series, logged };
+    return new TenantServer(url, parts, server, directory, remote);
   }
 
   get port(): number {
@@ -150,6 +159,7 @@ export class TenantServer {
 
   async close(): Promise<void> {
     await this.#server.close();
+    await this.#remote?.close();
     await this.series.close();
     rmSync(this.#directory, { recursive: true, force: true });
   }
