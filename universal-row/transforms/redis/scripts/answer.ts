@@ -4,6 +4,7 @@ import type { Reply } from '../../../reply.ts';
 import type { Machine } from '../../../scripting/machine.ts';
 import { numberText } from '../../../scripting/numbers.ts';
 import { firstOf, LuaTable, type Value } from '../../../scripting/values.ts';
+import { stepBytes, stepElements } from '../../../steps.ts';
 import { CommandError } from '../../../errors.ts';
 
 const maxDepth = 100;
@@ -65,56 +66,109 @@ function textField(table: LuaTable, key: string): string | undefined {
   return typeof value === 'number' ? numberText(value) : undefined;
 }
 
+/**
+ * As `answerWith`, for a script in the stepping form: yields when a step's work is done, so that long lists are written
+ * in steps.
+ */
+export function* answerInSteps(
+  reply: Reply,
+  result: unknown,
+  form: AnswerForm,
+): Generator<undefined, void, undefined> {
+  yield* elementInSteps(reply, firstOf(result), form, 0, { elements: 0, bytesFrom: reply.mark() });
+}
+
+/** Written since the last yield: elements, and bytes from there. */
+interface StepWork {
+  elements: number;
+  bytesFrom: number;
+}
+
+function* elementInSteps(
+  reply: Reply,
+  value: unknown,
+  form: AnswerForm,
+  depth: number,
+  work: StepWork,
+): Generator<undefined, void, undefined> {
+  work.elements++;
+  if (!(value instanceof LuaTable) || depth >= maxDepth) {
+    answerWith(reply, value, form, depth);
+    return;
+  }
+  if (answeredByFields(reply, value, form, depth)) return;
+  const { list } = value;
+  const count = beginList(reply, value, form);
+  for (let i = 0; i < count; i++) {
+    const element = list[i];
+    if (element instanceof LuaTable) yield* elementInSteps(reply, element, form, depth + 1, work);
+    else {
+      work.elements++;
+      answerWith(reply, element, form, depth + 1);
+    }
+    if (work.elements < stepElements && reply.mark() - work.bytesFrom < stepBytes) continue;
+    yield;
+    work.elements = 0;
+    work.bytesFrom = reply.mark();
+  }
+}
+
 function answerTable(reply: Reply, table: LuaTable, form: AnswerForm, depth: number): void {
+  if (answeredByFields(reply, table, form, depth)) return;
+  const count = beginList(reply, table, form);
+  for (let i = 0; i < count; i++) answerWith(reply, table.list[i], form, depth + 1);
+}
+
+/** Answers a table that stands for something else than a list; false where it is one. */
+function answeredByFields(reply: Reply, table: LuaTable, form: AnswerForm, depth: number): boolean {
   const failure = textField(table, 'err');
   if (failure !== undefined) {
     reply.error(oneLine(failure).replace(/^-/, ''));
-    return;
+    return true;
   }
   const status = textField(table, 'ok');
   if (status !== undefined) {
     reply.simple(oneLine(status));
-    return;
+    return true;
   }
   const double = table.get('double');
   if (typeof double === 'number') {
     reply.double(double);
-    return;
+    return true;
   }
   const map = table.get('map');
   const set = table.get('set');
   if (map instanceof LuaTable) {
     answerFields(reply, map, true, form, depth);
-    return;
+    return true;
   }
   if (set instanceof LuaTable) {
     answerFields(reply, set, false, form, depth);
-    return;
+    return true;
   }
   const big = textField(table, 'big_number');
   if (big !== undefined) {
     bulk(reply, oneLine(big));
-    return;
+    return true;
   }
   const verbatim = table.get('verbatim_string');
   if (verbatim instanceof LuaTable && textField(verbatim, 'format') !== undefined) {
     const text = textField(verbatim, 'string');
     if (text !== undefined) {
       reply.verbatim(Buffer.from(text, 'latin1').toString());
-      return;
+      return true;
     }
   }
-  answerList(reply, table, form, depth);
+  return false;
 }
 
-/** Elements up to the first nil. */
-function answerList(reply: Reply, table: LuaTable, form: AnswerForm, depth: number): void {
-  const { list } = table;
+/** Begins the answer of a list, and returns its length: the elements up to the first nil. */
+function beginList(reply: Reply, { list }: LuaTable, form: AnswerForm): number {
   let count = list.indexOf(undefined);
   if (count < 0) count = list.length;
   form.machine.charge(count);
   reply.array(count);
-  for (let i = 0; i < count; i++) answerWith(reply, list[i], form, depth + 1);
+  return count;
 }
 
 function answerFields(

@@ -15,7 +15,7 @@ import {
   type Value,
 } from '../../../scripting/values.ts';
 import type { Steps, StepTransform } from '../../../steps.ts';
-import { answerWith, errorOf } from './answer.ts';
+import { answerInSteps, answerWith, errorOf } from './answer.ts';
 import type { ScriptHost } from './host.ts';
 import type { CurrentRun } from './redis-library.ts';
 import { ScriptChanges } from './script-changes.ts';
@@ -187,7 +187,7 @@ function stepsOf(call: ScriptCall, before: ScriptRun | undefined): StepTransform
         if (result instanceof Pending) {
           result = yield* result as Generator<undefined, unknown, undefined>;
         }
-        answerWith(reply, result, { version: run.version, machine: where.machine });
+        yield* answerInSteps(reply, result, { version: run.version, machine: where.machine });
         failure = errorOf(result);
       } catch (error) {
         reply.rollback(mark);
