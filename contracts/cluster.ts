@@ -27,9 +27,10 @@ export type NodeState = 'joining' | 'up' | 'draining' | 'removed';
 /**
  * Formats of files and messages have levels; each build supports the levels up to its own. 1: the
  * first release of clusters. 2: tables whose reads go by leases. 3: changes of partitions. 4: tokens of
- * sessions over HTTP. Features of a level are used once all nodes support it.
+ * sessions over HTTP. 5: time series in several groups a tenant. Features of a level are used once all
+ * nodes support it.
  */
-export const ownLevel = 4;
+export const ownLevel = 5;
 
 export interface NodeDefinition {
   /** From 1 on, never used again. */
@@ -74,9 +75,17 @@ export interface ReplicaDefinition {
   readonly state: ReplicaState;
 }
 
+/** One of the equal parts that the time series of each tenant are divided into, by the hash of the series. */
+export interface SeriesPart {
+  /** From 0 on. */
+  readonly partition: number;
+  /** How many there are: at least 2. */
+  readonly of: number;
+}
+
 /**
  * Scope of one log: all undivided tables of a tenant and a model, one partition of a divided table,
- * or all time series of a tenant.
+ * and all time series of a tenant or one partition of them.
  */
 export interface GroupDefinition {
   /** From `firstGroup` on, never used again. */
@@ -85,6 +94,8 @@ export interface GroupDefinition {
   readonly model: GroupModel;
   /** The partition of the group; absent for the undivided tables of the tenant. */
   readonly partition?: number;
+  /** Of time series: which part of them; absent where they are undivided. */
+  readonly series?: SeriesPart;
   /** Counts the changes of `replicas`. */
   readonly epoch: number;
   readonly replicas: readonly ReplicaDefinition[];

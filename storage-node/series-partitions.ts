@@ -9,6 +9,8 @@ import { randomUUID } from 'node:crypto';
 import { mostSeriesPartitions } from '../universal-row/series/series-partition.ts';
 import type { Disk } from '../universal-row/environment.ts';
 import type { CatalogChange, Database, RetentionPolicy } from '../contracts/series-store.ts';
+import type { MaybePromise } from '../universal-row/maybe-promise.ts';
+import { isShadowDatabase } from './backup/shadow.ts';
 import type { SeriesPod } from './series-pod.ts';
 
 const recordName = 'divided';
@@ -84,35 +86,45 @@ export function shareLimits(pods: readonly SeriesPod[]): void {
   }
 }
 
+/** A partition, as its databases and policies are made equal to another's. */
+export interface AlignedPartition {
+  /** As they are kept, without the properties in force. */
+  keptDatabases(): MaybePromise<readonly Database[]>;
+  administer(change: CatalogChange): MaybePromise<void>;
+  endTurn(): number;
+}
+
 /**
  * Gives all partitions the databases and policies of the first one. They differ after a crash or a failure in the middle
  * of a change; databases that the first does not have are on their way out. `keeps`: the first may have lost some, which
  * it gets back.
  */
-export async function alignCatalogs(pods: readonly SeriesPod[], keeps = false): Promise<void> {
-  const [first, ...others] = pods;
-  for (const pod of keeps ? others : []) {
-    const known = new Set(databasesOf(first!).map(({ name }) => name));
-    const lost = databasesOf(pod).filter(({ name }) => !known.has(name));
+export async function alignCatalogs(
+  partitions: readonly AlignedPartition[],
+  keeps = false,
+): Promise<void> {
+  const [first, ...others] = partitions;
+  for (const other of keeps ? others : []) {
+    const known = new Set((await databasesOf(first!)).map(({ name }) => name));
+    const lost = (await databasesOf(other)).filter(({ name }) => !known.has(name));
     for (const change of differences(lost, [])) await make(first!, change);
   }
-  for (const pod of others) {
-    for (const change of differences(databasesOf(first!), databasesOf(pod))) {
-      await make(pod, change);
-    }
+  for (const other of others) {
+    const changes = differences(await databasesOf(first!), await databasesOf(other));
+    for (const change of changes) await make(other, change);
   }
 }
 
 /** In a tick of its own. */
-async function make(pod: SeriesPod, change: CatalogChange): Promise<void> {
-  const made = pod.administer(change);
-  pod.endTurn();
+async function make(partition: AlignedPartition, change: CatalogChange): Promise<void> {
+  const made = partition.administer(change);
+  partition.endTurn();
   await made;
 }
 
-/** As they are kept, without the rules in force. */
-function databasesOf(pod: SeriesPod): readonly Database[] {
-  return pod.parts.engine.databases();
+/** Databases that a restore fills are its own. */
+async function databasesOf(partition: AlignedPartition): Promise<readonly Database[]> {
+  return (await partition.keptDatabases()).filter(({ name }) => !isShadowDatabase(name));
 }
 
 /** Changes that make `found` databases as the `wanted`. */

@@ -351,6 +351,11 @@ export class SeriesPod implements SeriesStore {
     return database && this.#asInForce(database);
   }
 
+  /** As they are kept, without the properties in force. */
+  keptDatabases(): readonly Database[] {
+    return this.#engine.databases();
+  }
+
   #asInForce(database: Database): Database {
     const rules = this.#tables.get(database.name);
     if (rules === undefined) return database;
@@ -368,6 +373,11 @@ export class SeriesPod implements SeriesStore {
   /** Another one whenever there may be other databases than before. */
   get catalogVersion(): number {
     return this.#engine.catalogVersion;
+  }
+
+  /** Resolves when the state here has all that was committed before the call; where it leads, if it does so for certain. */
+  async refresh(): Promise<void> {
+    await this.#replica?.readable();
   }
 
   scan(request: ScanRequest): Slices<SeriesScan> {

@@ -101,7 +101,10 @@ const groupColumns: Column<GroupReport>[] = [
   { title: 'model', value: ({ model }) => model },
   {
     title: 'partition',
-    value: ({ partition }) => (partition === undefined ? '' : String(partition)),
+    value: ({ partition, series }) => {
+      if (series !== undefined) return `${series.partition + 1} of ${series.of}`;
+      return partition === undefined ? '' : String(partition);
+    },
   },
   { title: 'leader', value: ({ leader }) => (leader === 0 ? 'none' : String(leader)), right: true },
   {

@@ -6,7 +6,7 @@ import { defaultTenant } from '../../contracts/tenancy/definitions.ts';
 import type { ClusterReport } from '../../control/cluster/cluster-report.ts';
 import type { TablePartitions } from '../../control/metadata/partition-catalog.ts';
 import type { SeriesPartitions } from '../../control/metadata/tables.ts';
-import { tableModels } from '../../control/metadata/table-definition.ts';
+import { seriesModel, tableModels } from '../../control/metadata/table-definition.ts';
 import { exitCodes } from '../../server/exit-codes.ts';
 import { ExitError } from '../../server/lifecycle/exit-error.ts';
 import { answer } from '../output/answer.ts';
@@ -185,7 +185,7 @@ async function groupOf(
 ): Promise<number> {
   const [, named] = /^group:(\d{1,15})$/.exec(table) ?? [];
   if (named !== undefined) return Number(named);
-  const { partitions } = await client.get<TablePartitions>(pageOf(table));
+  const { partitions } = await client.get<TablePartitions | SeriesPartitions>(pageOf(table));
   const wanted = number === undefined ? undefined : wholeNumber(number);
   const found = partitions.filter((one) => wanted === undefined || one.number === wanted);
   if (found.length !== 1) {
@@ -203,11 +203,14 @@ async function groupOf(
     `/v1/tenants/${encodeURIComponent(tenant)}`,
   );
   const { groups } = await client.get<ClusterReport>(clusterPage);
-  const group = groups.find((one) =>
-    isPartition(partition)
-      ? one.partition === partition
-      : one.partition === undefined && one.tenant === owner && one.model === model,
-  );
+  const group = groups.find((one) => {
+    if (model === seriesModel) {
+      const isWhole = one.series === undefined || one.series.partition + 1 === partition;
+      return one.model === 'tsm' && one.tenant === owner && isWhole;
+    }
+    if (isPartition(partition)) return one.partition === partition;
+    return one.partition === undefined && one.tenant === owner && one.model === model;
+  });
   if (group !== undefined) return group.group;
   throw new ExitError(
     `there is no group of replicas for partition ${partition} yet`,

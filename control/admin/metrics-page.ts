@@ -49,6 +49,8 @@ class SampleRegistry {
   readonly #prometheus: typeof Prometheus;
   readonly #registry: Registry;
   readonly #metrics = new Map<string, Counter | Gauge>();
+  /** By metric: every label that a sample of it has had. */
+  readonly #labels = new Map<string, Set<string>>();
 
   constructor(prometheus: typeof Prometheus) {
     this.#prometheus = prometheus;
@@ -69,15 +71,36 @@ class SampleRegistry {
   }
 
   async textOf(samples: readonly MetricSample[]): Promise<string> {
+    const shown = samples.slice(0, mostSeries);
+    for (const sample of shown) this.#noteLabels(sample);
     for (const metric of this.#metrics.values()) metric.reset();
-    for (const sample of samples.slice(0, mostSeries)) this.#put(sample);
+    for (const sample of shown) this.#put(sample);
     return await this.#registry.metrics();
+  }
+
+  /** Samples of one metric may have different labels, but it must know all of them from the start. */
+  #noteLabels({ name, labels = {} }: MetricSample): void {
+    let known = this.#labels.get(name);
+    if (known === undefined) {
+      known = new Set();
+      this.#labels.set(name, known);
+    }
+    for (const label of Object.keys(labels)) {
+      if (known.has(label)) continue;
+      known.add(label);
+      if (this.#metrics.delete(name)) this.#registry.removeSingleMetric(name);
+    }
   }
 
   #put({ name, help, type, value, labels = {} }: MetricSample): void {
     let metric = this.#metrics.get(name);
     if (metric === undefined) {
-      const options = { name, help, labelNames: Object.keys(labels), registers: [this.#registry] };
+      const options = {
+        name,
+        help,
+        labelNames: [...(this.#labels.get(name) ?? [])],
+        registers: [this.#registry],
+      };
       const { Counter, Gauge } = this.#prometheus;
       metric = type === 'counter' ? new Counter(options) : new Gauge(options);
       this.#metrics.set(name, metric);

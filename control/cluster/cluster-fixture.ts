@@ -77,8 +77,12 @@ export class ClusterFixture {
 
   get state(): ClusterState {
     const wanted = new Set(this.purposes.map((one) => JSON.stringify(one)));
-    for (const { group, tenant, model, partition } of this.groups) {
-      const purpose = { tenant, model, ...(partition === undefined ? {} : { partition }) };
+    for (const { group, tenant, model, partition, series } of this.groups) {
+      const purpose = {
+        ...{ tenant, model },
+        ...(partition === undefined ? {} : { partition }),
+        ...(series === undefined ? {} : { series }),
+      };
       if (wanted.has(JSON.stringify(purpose))) this.#purposelessSince.delete(group);
       else if (!this.#purposelessSince.has(group)) this.#purposelessSince.set(group, this.now);
     }

@@ -12,6 +12,7 @@ import {
   type NodeState,
   type ReplicaState,
   type ReplicaStatus,
+  type SeriesPart,
 } from '../../contracts/cluster.ts';
 import { isSettled, leadersOf } from './plan.ts';
 
@@ -53,6 +54,8 @@ export interface GroupReport {
   readonly tenant: number;
   readonly model: GroupModel;
   readonly partition?: number;
+  /** Of divided time series: the partition, from 0 on. */
+  readonly series?: SeriesPart;
   readonly epoch: number;
   /** Node that leads; 0 while none does. */
   readonly leader: number;
@@ -91,7 +94,7 @@ export function clusterReport(input: ReportInput): ClusterReport {
   const leaders = leadersOf(statuses);
   const byReplica = new Map(statuses.map((status) => [keyOf(status), status]));
   const groups = input.groups.map((definition): GroupReport => {
-    const { group, tenant, model, partition, epoch } = definition;
+    const { group, tenant, model, partition, series, epoch } = definition;
     const leading = leaders.get(group);
     const replicas = definition.replicas.map(({ node: on, replica, state }): ReplicaReport => {
       const {
@@ -113,6 +116,7 @@ export function clusterReport(input: ReportInput): ClusterReport {
       tenant,
       model,
       ...(partition === undefined ? {} : { partition }),
+      ...(series === undefined ? {} : { series }),
       epoch,
       leader: replicas.find(({ replica }) => replica === leading?.replica)?.node ?? 0,
       settled: isSettled(definition, leading),

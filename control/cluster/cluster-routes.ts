@@ -62,6 +62,7 @@ const groupReport = object(
     tenant: count,
     model: { type: 'string', enum: ['memory', 'kv', 'tsm'] },
     partition: count,
+    series: object({ partition: count, of: count }, ['partition', 'of']),
     epoch: count,
     leader,
     settled: flag,

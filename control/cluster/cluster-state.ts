@@ -6,6 +6,7 @@ import type {
   GroupModel,
   NodeDefinition,
   ReplicaStatus,
+  SeriesPart,
 } from '../../contracts/cluster.ts';
 
 export interface NodeSighting extends NodeDefinition {
@@ -21,6 +22,8 @@ export interface GroupPurpose {
   readonly model: GroupModel;
   /** The partition of the group; absent for the undivided tables of the tenant. */
   readonly partition?: number;
+  /** Of time series that are divided. */
+  readonly series?: SeriesPart;
 }
 
 /** An operator's request: move a replica to another node. */
@@ -78,6 +81,7 @@ export type GroupChange =
   | { readonly kind: 'endMove'; readonly group: number };
 
 /** Tells purposes apart. */
-export function purposeKey({ tenant, model, partition }: GroupPurpose): string {
+export function purposeKey({ tenant, model, partition, series }: GroupPurpose): string {
+  if (series !== undefined) return `${tenant}/${model}/${series.partition} of ${series.of}`;
   return partition === undefined ? `${tenant}/${model}` : `partition/${partition}`;
 }

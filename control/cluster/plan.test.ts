@@ -77,6 +77,20 @@ describe('new groups', () => {
     expect(cluster.nodesOf(16)).toEqual(expected);
   });
 
+  test('of divided time series are made once each, and led evenly', () => {
+    const cluster = new ClusterFixture(['', '', '']);
+    cluster.purposes = [0, 1].flatMap((tenant) =>
+      Array.from({ length: 6 }, (_, partition): GroupPurpose => {
+        return { tenant, model: 'tsm', series: { partition, of: 6 } };
+      }),
+    );
+    settle(cluster);
+    expect(cluster.groups.map(({ tenant, series }) => ({ tenant, series }))).toEqual(
+      cluster.purposes.map(({ tenant, series }) => ({ tenant, series })),
+    );
+    expect(evenness(leadersOf(cluster))).toBeLessThanOrEqual(1);
+  });
+
   test('have as many replicas as they should, on different nodes, evenly, and so are their leaders', () => {
     const cluster = clusterOf(['', '', '', '', ''], 50);
     for (const { group } of cluster.groups) expect(new Set(cluster.nodesOf(group)).size).toBe(3);

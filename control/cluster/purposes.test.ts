@@ -13,11 +13,21 @@ function purposes(catalogs: Partial<Catalogs>): string[] {
     ownerOf,
     ...catalogs,
   });
-  return all.map(({ tenant, model, partition: of }) => [tenant, model, of].join(' ').trim()).sort();
+  return all
+    .map(({ tenant, model, partition: number, series }) => {
+      const part = series && `${series.partition} of ${series.of}`;
+      return [tenant, model, number, part].filter((word) => word !== undefined).join(' ');
+    })
+    .sort();
 }
 
 test.each<[string, Partial<Catalogs>, string[]]>([
   ['a tenant has one for rows and one for time series', {}, ['0 memory', '0 tsm']],
+  [
+    'and one for each partition of divided time series',
+    { tenants: [0, 1], seriesPartitions: 2 },
+    ['0 memory', '0 tsm 0 of 2', '0 tsm 1 of 2', '1 memory', '1 tsm 0 of 2', '1 tsm 1 of 2'],
+  ],
   ['the default model counts', { defaultModel: 'kv' }, ['0 kv', '0 tsm']],
   [
     'each model that a table of the tenant has',

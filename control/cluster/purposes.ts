@@ -17,15 +17,21 @@ export interface Catalogs {
   readonly defaultModel: TableModel;
   /** Number of the tenant that owns a table; undefined when it has no owner any more. */
   readonly ownerOf: (table: number) => number | undefined;
+  /** Partitions of each tenant's time series; one when left out. */
+  readonly seriesPartitions?: number;
 }
 
 /** Each tenant has a group for each model of its undivided tables, and one of time series; each partition has its own. */
-export function purposesOf({ tenants, tables, defaultModel, ownerOf }: Catalogs): GroupPurpose[] {
+export function purposesOf(catalogs: Catalogs): GroupPurpose[] {
+  const { tenants, tables, defaultModel, ownerOf, seriesPartitions: of = 1 } = catalogs;
   const found = new Map<string, GroupPurpose>();
   const add = (purpose: GroupPurpose): void => void found.set(purposeKey(purpose), purpose);
   for (const tenant of tenants) {
     add({ tenant, model: defaultModel });
-    add({ tenant, model: 'tsm' });
+    if (of === 1) add({ tenant, model: 'tsm' });
+    for (let partition = 0; of > 1 && partition < of; partition++) {
+      add({ tenant, model: 'tsm', series: { partition, of } });
+    }
   }
   for (const table of tables) {
     const tenant = ownerOf(table.id);

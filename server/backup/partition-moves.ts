@@ -4,7 +4,11 @@ import { partitionMapOf } from '../../control/metadata/table-definition.ts';
 import type { TableCatalog } from '../../control/metadata/table-catalog.ts';
 import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import { lastSlot } from '../../contracts/partition-map.ts';
-import type { RestoreScope, RestoreStart } from '../../storage-node/backup/plane-restores.ts';
+import type {
+  LedScope,
+  RestoreScope,
+  RestoreStart,
+} from '../../storage-node/backup/plane-restores.ts';
 import type { TableMove } from '../../storage-node/backup/row-places.ts';
 import type { BackupPlane, BackupPlanes } from './plane-orders.ts';
 import type { TenantRestore } from './restore-plan.ts';
@@ -71,17 +75,24 @@ export async function restoreShares(
     const answers = await Promise.allSettled(all.map((plane) => plane.leads(scope)));
     const led = answers.map((one) => (one.status === 'fulfilled' ? one.value : noScope));
     const lacks = (kind: keyof RestoreScope): number | undefined =>
-      scope[kind].find((number) => led.filter((one) => one[kind].includes(number)).length !== 1);
+      scope[kind].find((number) => {
+        const holders = led.filter((one) => one[kind].includes(number)).length;
+        return holders !== 1 && !(kind === 'tenants' && holders === 0 && isCovered(led, number));
+      });
     const table = lacks('tables');
     const tenant = lacks('tenants');
     if (table === undefined && tenant === undefined) {
       const shares = new Map<BackupPlane, Pick<RestoreStart, 'tables' | 'tenants'>>();
       for (const [i, plane] of all.entries()) {
-        const { tables: own, tenants: whose } = led[i]!;
-        if (own.length + whose.length === 0) continue;
+        const { tables: own, tenants: whose, divided = [] } = led[i]!;
+        if (own.length + whose.length + divided.length === 0) continue;
+        const parts = tenants.flatMap((move) => {
+          const found = divided.find((one) => one.tenant === move.to);
+          return found === undefined ? [] : [{ ...move, partitions: found.partitions }];
+        });
         shares.set(plane, {
           tables: tables.filter(({ to }) => own.includes(to)),
-          tenants: tenants.filter(({ to }) => whose.includes(to)),
+          tenants: [...tenants.filter(({ to }) => whose.includes(to)), ...parts],
         });
       }
       return shares;
@@ -94,4 +105,12 @@ export async function restoreShares(
   }
 }
 
-const noScope: RestoreScope = { tables: [], tenants: [] };
+const noScope: LedScope = { tables: [], tenants: [] };
+
+/** Whether each partition of the tenant's time series has one plane that leads it. */
+function isCovered(led: readonly LedScope[], tenant: number): boolean {
+  const shares = led.flatMap(({ divided = [] }) => divided).filter((one) => one.tenant === tenant);
+  const found = shares.flatMap(({ partitions }) => partitions);
+  const of = shares[0]?.of;
+  return of !== undefined && found.length === of && new Set(found).size === of;
+}

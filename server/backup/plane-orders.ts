@@ -3,6 +3,7 @@
 
 import type { BackupOrder, BackupStatus } from '../../storage-node/backup/plane-backups.ts';
 import type {
+  LedScope,
   RestoreOrder,
   RestoreScope,
   RestoreStatus,
@@ -14,7 +15,7 @@ export interface BackupPlane {
   backup(order: BackupOrder): Promise<BackupStatus>;
   restore(order: RestoreOrder): Promise<RestoreStatus>;
   /** Of these tables and tenants, those whose rows or points can be written there. */
-  leads(scope: RestoreScope): Promise<RestoreScope>;
+  leads(scope: RestoreScope): Promise<LedScope>;
 }
 
 /** A plane's share of a backup: these groups of a cluster, or all groups. */

@@ -36,6 +36,8 @@ export interface ClusterMetadataOptions {
    * whatever this says.
    */
   begin: 'form' | 'join';
+  /** Partitions of the time series that the settings ask for; 0 or absent: as the cluster has it. */
+  seriesPartitions?: number;
   /** `HOST:PORT` of other nodes' control planes; this node's own may be among them. */
   seeds: readonly string[];
   /** Ends the wait for a seed: the promise of `openClusterMetadata` rejects with the signal's reason. */

@@ -30,6 +30,7 @@ import { ClusterViewFeed } from './cluster-view.ts';
 import { Controller } from './controller.ts';
 import { QuotaKeeper } from './quota-keeper.ts';
 import { movesCollection } from './group-documents.ts';
+import { seriesDivision } from './series-division.ts';
 import { answerGroupQuestions, groupQuestions, handOver } from './group-questions.ts';
 
 interface ClusterNodeOptions {
@@ -51,17 +52,21 @@ const mostAttempts = 10;
 export class ClusterNode implements ClusterAdmin {
   readonly #options: ClusterNodeOptions;
   readonly #feed: ClusterViewFeed;
+  /** Partitions of each tenant's time series. */
+  readonly #seriesPartitions: number;
   #controller: Controller | undefined;
   #quotas: QuotaKeeper | undefined;
 
-  private constructor(options: ClusterNodeOptions, feed: ClusterViewFeed) {
+  private constructor(options: ClusterNodeOptions, feed: ClusterViewFeed, division: number) {
     this.#options = options;
     this.#feed = feed;
+    this.#seriesPartitions = division;
   }
 
   static async open(options: ClusterNodeOptions): Promise<ClusterNode> {
     const { metadata, planes, report } = options;
-    const node = new ClusterNode(options, await ClusterViewFeed.open(metadata, report));
+    const division = await seriesDivision(metadata.store);
+    const node = new ClusterNode(options, await ClusterViewFeed.open(metadata, report), division);
     answerGroupQuestions(metadata.handlers, planes);
     return node;
   }
@@ -89,7 +94,7 @@ export class ClusterNode implements ClusterAdmin {
     for (const plane of Object.values(planes) as PlaneHost[]) this.#tell(plane);
     this.#controller = new Controller({
       metadata,
-      catalogs,
+      catalogs: () => ({ ...catalogs(), seriesPartitions: this.#seriesPartitions }),
       policy: () => ({
         replicas: config.get('cluster.replicas'),
         rebuildAfterMs: config.get('cluster.rebuild-after') * 1000,

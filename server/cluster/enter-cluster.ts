@@ -166,6 +166,7 @@ class Entry {
       roles: rolesOf(config),
       addresses: () => nodeAddresses(config),
       begin,
+      seriesPartitions: config['influx.partitions'],
       seeds: seeds.map(formatHostPort),
       signal,
       onFatal,

@@ -22,6 +22,7 @@ import { parseHostPort } from '../settings/cluster-addresses.ts';
 import { ControlConnection } from './control-client.ts';
 import { ControlError } from './cluster-metadata.ts';
 import { type KnownPeer, maxNodes } from './node-identity.ts';
+import { divisionProblem, seriesDivision } from './series-division.ts';
 
 export const nodesCollection = 'nodes';
 const joinQuestion = joinPurpose;
@@ -33,6 +34,8 @@ interface JoinRequest {
   addresses: NodeAddresses;
   /** Level of its build; the first build does not send it. */
   level?: number;
+  /** Partitions of the time series that its settings ask for; 0 or absent: as the cluster has it. */
+  seriesPartitions?: number;
 }
 
 interface JoinAnswer {
@@ -66,7 +69,7 @@ export async function joinCluster(options: JoinOptions): Promise<JoinAnswer> {
       return await askSeed(options, seed);
     } catch (error) {
       const { message, code } = error as Error & { code?: string };
-      if (code === 'REMOVED') throw error;
+      if (code === 'REMOVED' || code === 'DIVISION') throw error;
       problem = message;
     }
     if (performance.now() >= reportAt) {
@@ -103,7 +106,9 @@ export async function admitNode(
       const message = `node ${known.node} was removed from the cluster`;
       throw new ControlError(message, 'refused', 'REMOVED');
     }
-    const { level = 1, roles = nodeRoles, ...rest } = request;
+    const { level = 1, roles = nodeRoles, seriesPartitions = 0, ...rest } = request;
+    const problem = divisionProblem(seriesPartitions, await seriesDivision(store));
+    if (problem !== undefined) throw new ControlError(problem, 'refused', 'DIVISION');
     const needed = clusterLevel(nodes);
     if (nodes.length > 0 && level < needed) {
       const message = `the cluster is of level ${needed}, and the node of an earlier release, of level ${level}`;
@@ -121,7 +126,14 @@ export async function admitNode(
 
 async function isWritten(
   store: DocumentStore,
-  { node, joinId, zone, roles, addresses, level }: Required<JoinRequest> & { node: number },
+  {
+    node,
+    joinId,
+    zone,
+    roles,
+    addresses,
+    level,
+  }: Required<Omit<JoinRequest, 'seriesPartitions'>> & { node: number },
 ): Promise<boolean> {
   const definition: NodeDefinition = {
     ...{ node, zone, roles, state: 'joining', addresses, incarnation: 0, joinId },
@@ -177,6 +189,7 @@ export function checkedRequest(body: Json): JoinRequest {
     roles = nodeRoles,
     addresses,
     level = 1,
+    seriesPartitions = 0,
   } = (body ?? {}) as Partial<Record<string, unknown>>;
   const places = (addresses ?? {}) as Partial<Record<string, unknown>>;
   const names = ['control', 'redis', 'influx', 'redisClients', 'influxClients', 'admin'];
@@ -186,12 +199,14 @@ export function checkedRequest(body: Json): JoinRequest {
     typeof zone === 'string' &&
     areRoles(roles) &&
     Number.isSafeInteger(level) &&
+    Number.isSafeInteger(seriesPartitions) &&
     names.every((name) => typeof places[name] === 'string') &&
     parseHostPort(places['control'] as string) !== undefined;
   if (!isRight) throw new ControlError('that is no request to join', 'refused');
   return {
     ...{ joinId, zone, roles, addresses: places as unknown as NodeAddresses },
     level: level as number,
+    seriesPartitions: seriesPartitions as number,
   };
 }
 

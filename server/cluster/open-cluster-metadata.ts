@@ -21,6 +21,8 @@ import { changeNode, isOutage, joinCluster, nodesCollection, pause, writeNode } 
 import type { ClusterMetadata, ClusterMetadataOptions } from './cluster-metadata.ts';
 import { ClusterMember } from './cluster-member.ts';
 import { IdentityFile } from './node-identity.ts';
+import { ExitError } from '../lifecycle/exit-error.ts';
+import { divisionOf, divisionProblem, recordDivision, seriesDivision } from './series-division.ts';
 
 const reportEveryMs = 15_000;
 const lookMs = 3000;
@@ -47,6 +49,9 @@ export async function openClusterMetadata(
     member = await ClusterMember.open({ ...options, identityFile: identity, context, listener });
     if (identity.record.isForming) await carryOver(options, identity, member, addresses);
     else await becomeCurrent(options, member);
+    const division = await seriesDivision(member.store);
+    const problem = divisionProblem(options.seriesPartitions ?? 0, division);
+    if (problem !== undefined) throw new ExitError(problem);
     void announce(options, member, addresses);
     return member;
   } catch (error) {
@@ -58,18 +63,22 @@ export async function openClusterMetadata(
 
 /** The node gets its number, unless it has one. */
 async function begin(
-  { begin: how, seeds, zone, roles = nodeRoles, signal, report }: ClusterMetadataOptions,
+  { begin: how, seeds, zone, roles = nodeRoles, signal, report, ...given }: ClusterMetadataOptions,
   identity: IdentityFile,
   context: LinkContext,
   addresses: NodeAddresses,
 ): Promise<void> {
   if (identity.isMember) return;
   if (how === 'form') {
+    // Before there is a cluster.
+    divisionOf(given.directory, given.seriesPartitions ?? 0);
     identity.form();
     report('info', `a new cluster is formed; this is node 1`);
     return;
   }
-  const request = { joinId: identity.record.joinId, zone, roles, addresses, level: ownLevel };
+  const { seriesPartitions = 0 } = given;
+  const { joinId } = identity.record;
+  const request = { joinId, zone, roles, addresses, level: ownLevel, seriesPartitions };
   const others = seeds.filter((seed) => seed !== addresses.control);
   const answer = await joinCluster({ context, seeds: others, request, signal, report });
   identity.joined(answer.cluster, answer.node, answer.peers);
@@ -78,7 +87,7 @@ async function begin(
 
 /** The documents of the single server that this directory was become the first ones of the cluster. */
 async function carryOver(
-  { directory, zone, roles = nodeRoles, signal, report }: ClusterMetadataOptions,
+  { directory, zone, roles = nodeRoles, signal, report, seriesPartitions }: ClusterMetadataOptions,
   identity: IdentityFile,
   { store }: ClusterMember,
   addresses: NodeAddresses,
@@ -92,6 +101,7 @@ async function carryOver(
     await fillStore(store, documents);
     report('info', `${documents.length} metadata documents are the cluster's now`);
   }
+  await recordDivision(store, divisionOf(directory, seriesPartitions ?? 0));
   const { node, joinId, incarnation } = identity.record;
   const state = 'up';
   const found = await store.get(nodesCollection, String(node));

@@ -18,7 +18,10 @@ export function carriedPath(directory: string): string {
 }
 
 /** Rows and points of a single server. */
-const oldNames = ['redis/memory', 'redis/kv', 'influx/wal', 'influx/data', 'influx/backup-pins'];
+const oldNames = [
+  ...['redis/memory', 'redis/kv'],
+  ...['influx/wal', 'influx/data', 'influx/backup-pins', 'influx/divided', 'influx/partitions'],
+];
 
 function oldPaths(directory: string): string[] {
   return oldNames.map((name) => join(directory, name)).filter((path) => existsSync(path));

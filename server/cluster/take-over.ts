@@ -14,10 +14,13 @@ import type { TableModel } from '../../control/metadata/table-definition.ts';
 import { TsmEngine } from '../../engines/tsm/tsm-engine.ts';
 import { listBackups, newBackupId, partialPath } from '../../storage-node/backup/manifest.ts';
 import { type BackupSource, PlaneBackups } from '../../storage-node/backup/plane-backups.ts';
-import { rowSource, seriesSource } from '../../storage-node/backup/plane-parts.ts';
+import { rowSource, seriesModel, seriesSource } from '../../storage-node/backup/plane-parts.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { openPod } from '../../storage-node/pod-host.ts';
-import { recordedPartitions } from '../../storage-node/series-partitions.ts';
+import {
+  recordedPartitions,
+  seriesPartitionDirectory,
+} from '../../storage-node/series-partitions.ts';
 import { openSeriesPod } from '../../storage-node/series-pod-host.ts';
 import { systemClock, systemRng } from '../../universal-row/environment.ts';
 import { type BackupContext, runBackup } from '../backup/backup-run.ts';
@@ -155,29 +158,29 @@ class OldPods {
         ),
       );
     }
-    if (recordedPartitions(realDisk, path) !== undefined) {
-      throw new Error(
-        `the time series of ${path} are divided into partitions, which a cluster cannot do yet`,
-      );
+    const count = recordedPartitions(realDisk, path) ?? 1;
+    const sources: BackupSource[] = [];
+    for (let partition = 0; partition < count; partition++) {
+      const own = seriesPartitionDirectory(path, partition);
+      const pod = await openSeriesPod({
+        ...this.#common(),
+        engine: new TsmEngine({
+          directory: join(own, 'data'),
+          disk: realDisk,
+          clock: systemClock,
+          headBytes: config['tsm.head-bytes'],
+        }),
+        ...{ directory: own, podId: podIds.tsm },
+        retentionIntervalMs: Infinity,
+      });
+      this.#open.push(pod);
+      sources.push(seriesSource(seriesModel(partition, count), pod));
     }
-    const pod = await openSeriesPod({
-      ...this.#common(),
-      engine: new TsmEngine({
-        directory: join(path, 'data'),
-        disk: realDisk,
-        clock: systemClock,
-        headBytes: config['tsm.head-bytes'],
-      }),
-      ...{ directory: path, podId: podIds.tsm },
-      retentionIntervalMs: Infinity,
-    });
-    this.#open.push(pod);
-    const source = seriesSource('tsm', pod);
     return planeOf(
       'influx',
       new PlaneBackups(
         () => realDisk,
-        () => [source],
+        () => sources,
       ),
     );
   }

@@ -232,7 +232,10 @@ export class WidePlanes {
 
   async #leaderOf(tenant: number): Promise<number | undefined> {
     const groups = this.#node.view.groups.filter((one) => one.model === 'tsm');
-    const group = groups.find((one) => one.tenant === tenant)?.group;
+    // Of series that are divided, changes go to the node that leads the first partition.
+    const group = groups.find(
+      ({ tenant: owner, series }) => owner === tenant && (series?.partition ?? 0) === 0,
+    )?.group;
     if (group === undefined) return undefined;
     const replicas = await this.#node.replicas();
     const leading = replicas.find((one) => one.group === group && one.role === 'leader');

@@ -1,5 +1,5 @@
-// The InfluxDB plane of a node in a cluster: a pod for each tenant whose time series have a replica here, all of them as
-// one store, and the way to the node that leads a tenant's.
+// The InfluxDB plane of a node in a cluster: a pod for each group of time series with a replica here, the series of all
+// tenants as one store, and the way to the nodes that lead them.
 
 import { join } from 'node:path';
 import {
@@ -8,6 +8,9 @@ import {
   type SeriesReplicaHere,
 } from '../../access/influx/forwarding/forwarder.ts';
 import { httpPurpose, LinkStream } from '../../access/influx/forwarding/link-stream.ts';
+import { PatternCompiler } from '../../access/influx/influxql/parser/regexp.ts';
+import { GroupSeriesStore } from '../../access/influx/pods/group-series-store.ts';
+import type { Partition } from '../../access/influx/partitions/partitioned-store.ts';
 import {
   type ClusterView,
   clusterLevel,
@@ -15,16 +18,25 @@ import {
   type GroupMinutes,
   type MinuteSpan,
   type ReplicaStatus,
+  type SeriesPart,
 } from '../../contracts/cluster.ts';
+import type { PodAdmission } from '../../contracts/pod-admission.ts';
+import { seriesPurpose } from '../../contracts/series-protocol/frames.ts';
+import { UnavailableError } from '../../contracts/series-store.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
-import type { PortableSeriesEngine } from '../../engines/series-engine.ts';
+import type { PortableSeriesEngine, SeriesSibling } from '../../engines/series-engine.ts';
+import type { ServedSeries } from '../../storage-node/pod-server/served-series.ts';
+import { SeriesServer } from '../../storage-node/pod-server/series-server.ts';
 import type { SeriesPod } from '../../storage-node/series-pod.ts';
 import {
   openSeriesReplica,
   type SeriesReplicaHostOptions,
 } from '../../storage-node/series-replica-host.ts';
 import { replicaSamples } from './cluster-samples.ts';
+import { DividedSeries } from './divided-series.ts';
+import { DividedStore, type GroupPartition } from './divided-store.ts';
+import { GroupCharges } from './group-charges.ts';
 import { keptName } from './influx-databases.ts';
 import type { InfluxTables } from './influx-tables.ts';
 import type { FsyncPolicy } from '../../storage-node/replicator/partition-log.ts';
@@ -36,7 +48,9 @@ import {
   PlaneGroups,
   ViewFollower,
 } from './plane-groups.ts';
+import { SeriesLinks } from './series-links.ts';
 import { SeriesPods } from './series-pods.ts';
+import { seriesGroupsByTenant, type TenantGroups } from './tenant-groups.ts';
 
 type Report = (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 
@@ -59,25 +73,35 @@ interface ClusterSeriesOptions {
   /** Request units of a tenant that were charged on this node since the server started. */
   readonly chargedTo: (tenant: number) => number;
   readonly leaderWaitMs: number;
+  /** Databases are being restored: differences between partitions pass by themselves. */
+  readonly isRestoring?: () => boolean;
+  /** Schedules the requests of other nodes. */
+  readonly admission?: PodAdmission | undefined;
   readonly report: Report;
   readonly fatal: (error: unknown) => void;
 }
 
 /** From this level of a cluster on all nodes know tokens of sessions over HTTP. */
 const sessionLevel = 4;
+/** Between two looks whether the partitions of a tenant's series are to be made equal. */
+const keepEvenMs = 1000;
 
 export class ClusterSeries {
-  /** Store of all tenants whose series are led here. */
+  /** Of all tenants whose series are led here, or are divided. */
   readonly store: SeriesPods;
   readonly forwarder: Forwarder;
   readonly #options: ClusterSeriesOptions;
   readonly #groups: PlaneGroups<SeriesPod>;
   readonly #follower = new ViewFollower((view) => this.#adopt(view));
-  /** By tenant. */
-  #byTenant = new Map<number, GroupDefinition>();
+  #byTenant: ReadonlyMap<number, TenantGroups> = new Map();
+  /** By tenant, where the time series are divided. */
+  readonly #divided = new Map<number, DividedSeries>();
   #places = new Map<number, NodePlace>();
-  /** By tenant: units charged as of the last `takeUnits`. */
-  readonly #charged = new Map<number, number>();
+  /** The way to pods of other nodes, and the way of other nodes to those here. */
+  readonly #links: SeriesLinks;
+  readonly #server: SeriesServer;
+  readonly #charges: GroupCharges;
+  readonly #keeper: NodeJS.Timeout;
   #level = 1;
   /** By group: the node asked last, where no replica here knows the leader. */
   readonly #asked = new Map<number, number>();
@@ -90,9 +114,9 @@ export class ClusterSeries {
       ...{ data, directory, report, fatal, fsync, acceptLoss },
       isHere: ({ model }) => model === 'tsm',
       addressOf: ({ addresses }) => addresses.influx,
-      open: (replica) => openPod(options, self.series!.replicasHere, replica),
+      open: (replica) => self.series!.openPod(replica),
       sizeOf,
-      takeUnits: (_, { tenant }) => self.series!.takeUnits(tenant),
+      takeUnits: (_, definition) => self.series!.takeUnits(definition),
       changed: () => self.series?.store.changed(),
     });
     self.series = new ClusterSeries(options, groups);
@@ -107,27 +131,38 @@ export class ClusterSeries {
     this.#options = options;
     this.#groups = groups;
     this.store = new SeriesPods({
-      podOf: (tenant) => this.podOf(tenant),
-      all: () => this.localPods(),
+      storeOf: (tenant) => this.#storeOf(tenant),
+      all: () => this.#stores(),
     });
+    const { report, admission } = options;
+    this.#links = new SeriesLinks(groups.context, report);
+    this.#server = new SeriesServer({
+      storeOf: (group) => this.#servedOf(group),
+      patterns: () => new PatternCompiler(),
+      ...{ admission, report },
+    });
+    groups.listener.serve(seriesPurpose, this.#server);
+    this.#charges = new GroupCharges(options.chargedTo);
     this.forwarder = new Forwarder({
       context: groups.context,
-      leaderOf: (tenant) => this.#leaderOf(tenant),
-      notThere: (tenant, node) => this.#notThere(tenant, node),
+      leaderOf: (tenant) => this.#leaderOf(this.#first(tenant)),
+      notThere: (tenant, node) => this.#notThere(this.#first(tenant), node),
       replicaOf: (tenant) => this.#replicaOf(tenant),
+      dividedOf: (tenant) => this.#divided.get(tenant),
+      seenOf: (tenant) => this.#seenOf(tenant),
       boundsOf: (tenant, name) => options.tables.get(keptName({ tenant, name }))?.readBounds,
       knowsSessions: () => this.#level >= sessionLevel,
       waitMs: () => options.leaderWaitMs,
     });
+    this.#keeper = setInterval(() => this.#keepEven(), keepEvenMs);
+    this.#keeper.unref();
   }
 
-  /** Since the last call. Requests are charged where a tenant's series are led. */
-  takeUnits(tenant: number): number {
-    const charged = this.#options.chargedTo(tenant);
-    const before = this.#charged.get(tenant) ?? 0;
-    this.#charged.set(tenant, charged);
-    // An account that was forgotten meanwhile begins at 0 again.
-    return charged < before ? charged : charged - before;
+  /** Since the last call. */
+  takeUnits({ tenant, group }: GroupDefinition): number {
+    const groups = this.#groupsOf(tenant).map((one) => one.group);
+    const here = groups.filter((one) => this.#groups.pod(one) !== undefined);
+    return this.#charges.take(tenant, group, here);
   }
 
   /** Serves requests that other nodes forward. */
@@ -145,16 +180,22 @@ export class ClusterSeries {
     return this.#groups.pods();
   }
 
-  named(): { group: number; tenant: number; pod: SeriesPod }[] {
-    return this.#groups
-      .entries()
-      .map(({ group, definition, pod }) => ({ group, tenant: definition.tenant, pod }));
+  named(): { group: number; tenant: number; pod: SeriesPod; series: SeriesPart | undefined }[] {
+    return this.#groups.entries().map(({ group, definition, pod }) => ({
+      ...{ group, tenant: definition.tenant, pod },
+      series: definition.series,
+    }));
   }
 
-  /** The pod of a tenant's replica on this node. */
+  /** The pod of a tenant's replica on this node: of the first partition, where they are divided. */
   podOf(tenant: number): SeriesPod | undefined {
-    const definition = this.#byTenant.get(tenant);
-    return definition && this.#groups.pod(definition.group);
+    return this.partitionsOf(tenant)[0];
+  }
+
+  /** By partition: the pods of a tenant's replicas on this node; empty for a tenant without groups. */
+  partitionsOf(tenant: number): (SeriesPod | undefined)[] {
+    const groups = this.#byTenant.get(tenant) ?? [];
+    return groups.map((definition) => definition && this.#groups.pod(definition.group));
   }
 
   samples(): MetricSample[] {
@@ -178,20 +219,18 @@ export class ClusterSeries {
     return this.#follower.follow(view);
   }
 
-  get replicasHere(): number {
+  get #replicasHere(): number {
     const { node } = this.#options.data;
-    const here = [...this.#byTenant.values()].filter(({ replicas }) =>
-      replicas.some((replica) => replica.node === node),
-    );
-    return here.length;
+    const all = [...this.#byTenant.keys()].flatMap((tenant) => this.#groupsOf(tenant));
+    return all.filter(({ replicas }) => replicas.some((one) => one.node === node)).length;
   }
 
   async #adopt({ nodes, groups }: ClusterView): Promise<void> {
     this.#level = clusterLevel(nodes);
-    const series = groups.filter(({ model }) => model === 'tsm');
-    this.#byTenant = new Map(series.map((group) => [group.tenant, group]));
+    this.#byTenant = seriesGroupsByTenant(groups);
     this.#places = this.#groups.setNodes(nodes);
     this.forwarder.setNodes(Array.from(this.#places, ([node, place]) => ({ node, ...place })));
+    this.#divide();
     this.tablesChanged();
     await this.#groups.setGroups(groups);
     this.store.changed();
@@ -200,27 +239,154 @@ export class ClusterSeries {
   /** Properties of databases have changed. */
   tablesChanged(): void {
     const { leasedTenants } = this.#options.tables;
-    const leased = [...this.#byTenant.values()].filter(({ tenant }) => leasedTenants.has(tenant));
+    const leased = [...leasedTenants].flatMap((tenant) => this.#groupsOf(tenant));
     this.#groups.setLeases(new Set(leased.map(({ group }) => group)));
+    this.#server.changed();
+  }
+
+  /** A pod as other nodes are served by it. */
+  #servedOf(group: number): ServedSeries | undefined {
+    const found = this.#groups.entries().find((one) => one.group === group);
+    if (found === undefined) return undefined;
+    const { pod, definition } = found;
+    return { store: pod, tenant: definition.tenant, safe: () => Promise.resolve() };
+  }
+
+  #first(tenant: number): GroupDefinition | undefined {
+    return this.#byTenant.get(tenant)?.[0];
+  }
+
+  #groupsOf(tenant: number): GroupDefinition[] {
+    return (this.#byTenant.get(tenant) ?? []).filter((one) => one !== undefined);
+  }
+
+  #storeOf(tenant: number): Partition | undefined {
+    const isDivided = (this.#byTenant.get(tenant)?.length ?? 1) > 1;
+    return isDivided ? this.#divided.get(tenant)?.store : this.podOf(tenant);
+  }
+
+  #stores(): Partition[] {
+    return [...this.#byTenant.keys()]
+      .map((tenant) => this.#storeOf(tenant))
+      .filter((store) => store !== undefined);
   }
 
   #replicaOf(tenant: number): SeriesReplicaHere | undefined {
-    const group = this.#byTenant.get(tenant)?.group ?? 0;
+    const group = this.#first(tenant)?.group ?? 0;
     const [pod, log] = [this.#groups.pod(group), this.#groups.log(group)];
     if (pod === undefined || log === undefined) return undefined;
-    return {
-      group,
-      log,
-      appliedIndex: pod.appliedIndex,
-      isWithin: (bounds) => pod.isWithin(bounds),
-    };
+    return { group, log, isWithin: (bounds) => pod.isWithin(bounds) };
+  }
+
+  #seenOf(tenant: number): { group: number; index: number }[] {
+    const stores = this.#divided.get(tenant)?.store.partitions;
+    return this.#groupsOf(tenant).flatMap(({ group, series }) => {
+      const applied = this.#groups.pod(group)?.appliedIndex ?? 0;
+      const committed = this.#groups.log(group)?.appliedIndex ?? 0;
+      const seen = stores?.[series?.partition ?? 0]?.seenIndex ?? 0;
+      const index = Math.max(applied, committed, seen);
+      return index === 0 ? [] : [{ group, index }];
+    });
+  }
+
+  /** For the groups of this plane. */
+  async openPod(opened: OpenReplica): Promise<OpenedReplica<SeriesPod>> {
+    const { newEngine, podOptions } = this.#options;
+    const { definition, replica, directory, raft, report } = opened;
+    const engine = newEngine(join(directory, 'data'), this.#replicasHere);
+    const { tenant, series } = definition;
+    if (series !== undefined) {
+      engine.siblings = siblingsOf(engine, series, (partition) => {
+        return this.partitionsOf(tenant)[partition]?.parts.engine;
+      });
+    }
+    const made = await openSeriesReplica({
+      ...podOptions(),
+      ...{ engine, raft, definition, replica, report },
+      pins: { disk: realDisk, directory, maxBytes: 0 },
+    });
+    made.pod.start();
+    return made;
+  }
+
+  // ---- divided series
+
+  /** A tenant can be served once all its groups are there. */
+  #divide(): void {
+    for (const [tenant, { store }] of [...this.#divided]) {
+      if (this.#byTenant.has(tenant)) continue;
+      store.close();
+      this.#divided.delete(tenant);
+    }
+    for (const [tenant, { length }] of this.#byTenant) {
+      const groups = this.#groupsOf(tenant).map(({ group }) => group);
+      if (length === 1 || groups.length < length) continue;
+      const known = this.#divided.get(tenant);
+      if (known?.groups.join() === groups.join()) continue;
+      known?.store.close();
+      this.#divided.set(tenant, this.#newDivided(tenant, groups));
+    }
+    if (this.#divided.size > 0) this.#links.setPlaces(this.#places);
+  }
+
+  #newDivided(tenant: number, groups: readonly number[]): DividedSeries {
+    const first = groups[0]!;
+    const store: DividedStore = new DividedStore({
+      partitions: groups.map((group, partition) =>
+        this.#newPartition(
+          { tenant, group, partition },
+          partition === 0 ? undefined : () => store.expectLeading(),
+        ),
+      ),
+      leading: () => {
+        const pod = this.#groups.pod(first);
+        const term = this.#groups.log(first)?.status().replication?.term;
+        return pod?.role === 'leader' && term !== undefined ? { pod, term } : undefined;
+      },
+    });
+    return new DividedSeries({ groups, store, logOf: (group) => this.#groups.log(group) });
+  }
+
+  #newPartition(
+    { tenant, group, partition }: { tenant: number; group: number; partition: number },
+    beforeChange: (() => Promise<void>) | undefined,
+  ): GroupPartition {
+    const definition = (): GroupDefinition | undefined => this.#byTenant.get(tenant)?.[partition];
+    return new GroupSeriesStore({
+      ...{ group, tenant, beforeChange },
+      local: () => this.#groups.pod(group),
+      leader: () => {
+        const leader = this.#leaderOf(definition());
+        if (typeof leader !== 'object') return 0;
+        // The next attempt asks another node.
+        if (this.#links.of(leader.node)?.isUp !== true) this.#notThere(definition(), leader.node);
+        return leader.node;
+      },
+      linkOf: (node) => this.#links.of(node),
+      notThere: (node, leader) => this.#notThere(definition(), node, leader),
+      waitMs: () => this.#options.leaderWaitMs,
+    });
+  }
+
+  /** Whoever leads the first partition makes the others equal to it. */
+  #keepEven(): void {
+    if (this.#options.isRestoring?.() === true) return;
+    for (const { store } of this.#divided.values()) {
+      if (!store.isUneven || store.isChanging) continue;
+      store.align().catch((error: unknown) => {
+        // Tried again: a partition has no leader, or this node leads the first no more.
+        if (error instanceof UnavailableError) return;
+        this.#options.report('warn', 'the partitions of time series are not equal yet', {
+          err: error,
+        });
+      });
+    }
   }
 
   // ---- leaders
   //
 
-  #leaderOf(tenant: number): LeadingNode | 'here' | undefined {
-    const definition = this.#byTenant.get(tenant);
+  #leaderOf(definition: GroupDefinition | undefined): LeadingNode | 'here' | undefined {
     if (definition === undefined) return undefined;
     const local = this.#groups.pod(definition.group);
     if (local?.role === 'leader') return 'here';
@@ -240,16 +406,22 @@ export class ClusterSeries {
     return first;
   }
 
-  #notThere(tenant: number, node: number): void {
-    const definition = this.#byTenant.get(tenant);
+  /** `leader`: the node that leads, as that one says; 0 if it does not know. */
+  #notThere(definition: GroupDefinition | undefined, node: number, leader = 0): void {
     if (definition === undefined || this.#asked.get(definition.group) !== node) return;
     const voters = definition.replicas.filter(({ state }) => state === 'voter');
     const at = voters.findIndex((voter) => voter.node === node);
-    this.#asked.set(definition.group, voters[(at + 1) % voters.length]?.node ?? 0);
+    const isNamed = leader !== node && voters.some((voter) => voter.node === leader);
+    const next = isNamed ? leader : voters[(at + 1) % voters.length]?.node;
+    this.#asked.set(definition.group, next ?? 0);
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#keeper);
     await this.#follower.ended();
+    for (const { store } of this.#divided.values()) store.close();
+    this.#links.close();
+    this.#server.close();
     this.forwarder.close();
     await this.#groups.close();
   }
@@ -260,17 +432,18 @@ function sizeOf(pod: SeriesPod): { rows: number; bytes: number } {
   return { rows: series, bytes: diskBytes + headBytes };
 }
 
-async function openPod(
-  { newEngine, podOptions }: ClusterSeriesOptions,
-  groups: number,
-  { definition, replica, directory, raft, report }: OpenReplica,
-): Promise<OpenedReplica<SeriesPod>> {
-  const engine = newEngine(join(directory, 'data'), groups);
-  const opened = await openSeriesReplica({
-    ...podOptions(),
-    ...{ engine, raft, definition, replica, report },
-    pins: { disk: realDisk, directory, maxBytes: 0 },
-  });
-  opened.pod.start();
-  return opened;
+/**
+ * The other partitions, as limits of all of them count them: by the replicas here, which may be a little behind. One
+ * without a replica here is taken to hold as much as this one, as series are spread evenly.
+ */
+function siblingsOf(
+  own: SeriesSibling,
+  { partition, of }: SeriesPart,
+  engineOf: (partition: number) => SeriesSibling | undefined,
+): SeriesSibling[] {
+  const others = Array.from({ length: of }, (_, other) => other).filter((one) => one !== partition);
+  return others.map((other) => ({
+    seriesCountOf: (database) => (engineOf(other) ?? own).seriesCountOf(database),
+    shardCountOf: (database) => (engineOf(other) ?? own).shardCountOf(database),
+  }));
 }

@@ -12,7 +12,7 @@ import { SeriesPricer } from '../../request-units/series-pricer.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { PlaneBackups } from '../../storage-node/backup/plane-backups.ts';
 import { seriesModel, seriesRestore, seriesSource } from '../../storage-node/backup/plane-parts.ts';
-import { PlaneRestores } from '../../storage-node/backup/plane-restores.ts';
+import { type LedScope, PlaneRestores } from '../../storage-node/backup/plane-restores.ts';
 import type { Endpoint } from '../../control/monitor/endpoint.ts';
 import { dropShadowDatabases } from '../../storage-node/backup/series-restore.ts';
 import { isShadowDatabase } from '../../storage-node/backup/shadow.ts';
@@ -187,6 +187,8 @@ async function joinCluster(of: PlaneCluster): Promise<ClusterSeries> {
     podOptions,
     chargedTo: (tenant) => meter.meter.find(tenant)?.lru ?? 0,
     leaderWaitMs,
+    admission: podAdmission.controller,
+    isRestoring: () => restores.isRunning,
     report: log,
     fatal,
   });
@@ -206,7 +208,13 @@ function localPods(): readonly SeriesPod[] {
 }
 
 /** As metrics name them. */
-function namedPods(): { pod: SeriesPod; partition?: number }[] {
+function namedPods(): { pod: SeriesPod; group?: number; partition?: number }[] {
+  if (cluster !== undefined) {
+    return cluster.named().map(({ pod, group, series }) => ({
+      ...{ pod, group },
+      ...(series && { partition: series.partition + 1 }),
+    }));
+  }
   const pods = localPods();
   return pods.map((pod, i) => (pods.length === 1 ? { pod } : { pod, partition: i + 1 }));
 }
@@ -286,19 +294,38 @@ const chunkDisk = chunkDiskOf(port);
 const backups = new PlaneBackups(chunkDisk, () =>
   cluster === undefined
     ? localPods().map((one, i, all) => seriesSource(seriesModel(i, all.length), one))
-    : cluster.named().map((one) => seriesSource('tsm', one.pod, one.group, one.tenant)),
+    : cluster.named().map(({ pod, group, tenant, series }) => {
+        const { partition, of } = series ?? { partition: 0, of: 1 };
+        return seriesSource(seriesModel(partition, of), pod, group, tenant);
+      }),
 );
 const restores = new PlaneRestores(
   (start) => seriesRestore(chunkDisk(start.node), start, podsOf),
   ({ tenants }) => {
-    for (const tenant of tenants) for (const { parts } of podsOf(tenant)) parts.pins?.clear();
+    for (const tenant of tenants) for (const pod of podsOf(tenant)) pod?.parts.pins?.clear();
   },
 );
 
-/** The partitions of a tenant; in a cluster none where this node has no replica of it. */
-function podsOf(tenant: number): readonly SeriesPod[] {
-  if (cluster === undefined) return localPods();
-  return [cluster.podOf(tenant)].filter((one) => one !== undefined);
+/** The partitions of a tenant; undefined for those of which this node of a cluster has no replica. */
+function podsOf(tenant: number): readonly (SeriesPod | undefined)[] {
+  return cluster === undefined ? localPods() : cluster.partitionsOf(tenant);
+}
+
+/** What this plane leads of the time series of tenants. */
+function ledOf(tenants: readonly number[]): LedScope {
+  const all = tenants.map((tenant) => ({ tenant, pods: podsOf(tenant) }));
+  const led = all.map(({ tenant, pods }) => ({
+    ...{ tenant, of: pods.length },
+    partitions: [...pods.keys()].filter((partition) => pods[partition]?.role === 'leader'),
+  }));
+  const some = led.filter(({ partitions }) => partitions.length > 0);
+  const isWhole = ({ partitions, of }: { partitions: readonly number[]; of: number }): boolean =>
+    partitions.length === of;
+  return {
+    tables: [],
+    tenants: some.filter(isWhole).map(({ tenant }) => tenant),
+    divided: some.filter((one) => !isWhole(one)),
+  };
 }
 
 /** Drops the leftovers of failed restores that another node led. */
@@ -315,7 +342,7 @@ function dropLeftovers(): void {
 
 serveCalls(port, {
   metrics: () => [
-    ...influxSamples(server, cluster?.named() ?? namedPods()),
+    ...influxSamples(server, namedPods()),
     ...(cluster?.samples() ?? []),
     ...hashSamples('influx'),
     ...meter.samples(nameOf),
@@ -350,7 +377,7 @@ serveCalls(port, {
     const name = keptName(database);
     return found.map((pod, i) => ({
       number: i + 1,
-      series: pod.parts.engine.seriesCountOf(name),
+      series: pod?.parts.engine.seriesCountOf(name),
     }));
   },
   undefinedTables: () => [],
@@ -380,10 +407,7 @@ serveCalls(port, {
   dropDatabase: (database) => dropDatabase(storeHere(), database),
   backup: (order) => backups.order(order),
   restore: (order) => restores.order(order),
-  leads: ({ tenants }) => ({
-    tables: [],
-    tenants: tenants.filter((tenant) => podsOf(tenant)[0]?.role === 'leader'),
-  }),
+  leads: ({ tenants }) => ledOf(tenants),
   listen: () => listen(server!),
   cluster: (view) => (cluster ?? notInCluster()).setView(view),
   groupStatus: () => cluster?.status() ?? [],

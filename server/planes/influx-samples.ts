@@ -10,7 +10,7 @@ import { addLogAndCheckpoints, adder } from './pod-samples.ts';
 interface NamedPod {
   readonly pod: SeriesPod;
   readonly group?: number;
-  /** Of several on a single server, from 1 on. */
+  /** Of divided time series, from 1 on. */
   readonly partition?: number;
 }
 

@@ -21,6 +21,7 @@ import type { MeterSnapshot } from '../../request-units/meter.ts';
 import type { BackupOrder, BackupStatus } from '../../storage-node/backup/plane-backups.ts';
 import type { ChunkAnswer, ChunkRequest } from '../../storage-node/backup/remote-chunks.ts';
 import type {
+  LedScope,
   RestoreOrder,
   RestoreScope,
   RestoreStatus,
@@ -147,7 +148,7 @@ interface PlaneCalls {
   /** A step of a restore. Work ended by the last step is undone before it is answered. */
   restore(order: RestoreOrder): RestoreStatus;
   /** Of these tables, partitions and tenants, those whose rows or points can be written here. */
-  leads(scope: RestoreScope): RestoreScope;
+  leads(scope: RestoreScope): LedScope;
   /** Starts serving, for a plane that was told to hold back. */
   listen(): Endpoint[];
   /** Nodes and groups after a change of either. Throws on a server that is not a node of a cluster. */

@@ -1,5 +1,5 @@
-// Pods of time series, one for each tenant, as the one store that the gateway asks. Databases are distinguished by the
-// tenant's number in front of their names.
+// The time series of all tenants, each a pod or several groups, as the one store that the gateway asks. Databases are
+// distinguished by the tenant's number in front of their names.
 
 import { ownerOf } from '../../access/influx/tenants/database-names.ts';
 import type { DatabaseSource } from '../../access/influx/tenants/database-index.ts';
@@ -14,18 +14,18 @@ import {
   type SeriesStore,
   type WriteOutcome,
 } from '../../contracts/series-store.ts';
-import type { SeriesPod } from '../../storage-node/series-pod.ts';
+import type { Partition } from '../../access/influx/partitions/partitioned-store.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { PointBatch } from '../../universal-row/series/point-batch.ts';
 import type { Slices } from '../../universal-row/slices.ts';
 
 interface SeriesPodsOptions {
-  /** Undefined where this node has none of the tenant. */
-  readonly podOf: (tenant: number) => SeriesPod | undefined;
-  readonly all: () => readonly SeriesPod[];
+  /** Undefined where this node has no replica of the tenant's, and cannot ask for them. */
+  readonly storeOf: (tenant: number) => Partition | undefined;
+  readonly all: () => readonly Partition[];
 }
 
-/** No pod changes its catalog so often. */
+/** None changes its catalog so often. */
 const changesOfPods = 2 ** 40;
 
 export class SeriesPods implements SeriesStore, DatabaseSource {
@@ -36,7 +36,7 @@ export class SeriesPods implements SeriesStore, DatabaseSource {
     this.#options = options;
   }
 
-  /** There are other pods than before. */
+  /** There are other stores than before. */
   changed(): void {
     this.#changes++;
   }
@@ -47,19 +47,19 @@ export class SeriesPods implements SeriesStore, DatabaseSource {
     return version;
   }
 
-  #find(database: string): SeriesPod | undefined {
-    return this.#options.podOf(ownerOf(database).tenant);
+  #find(database: string): Partition | undefined {
+    return this.#options.storeOf(ownerOf(database).tenant);
   }
 
   /** Throws `NotLeaderError`. */
-  #podOf({ database }: { readonly database: string }): SeriesPod {
-    const pod = this.#find(database);
-    if (pod === undefined) throw new NotLeaderError(0);
-    return pod;
+  #storeOf({ database }: { readonly database: string }): Partition {
+    const store = this.#find(database);
+    if (store === undefined) throw new NotLeaderError(0);
+    return store;
   }
 
   databases(): readonly Database[] {
-    return this.#options.all().flatMap((pod) => pod.databases());
+    return this.#options.all().flatMap((store) => store.databases());
   }
 
   database(name: string): Database | undefined {
@@ -67,52 +67,52 @@ export class SeriesPods implements SeriesStore, DatabaseSource {
   }
 
   change(change: CatalogChange): MaybePromise<void> {
-    return this.#podOf(change).change(change);
+    return this.#storeOf(change).change(change);
   }
 
   /** Like `change`, ignoring the database's properties. */
   administer(change: CatalogChange): MaybePromise<void> {
-    return this.#podOf(change).administer(change);
+    return this.#storeOf(change).administer(change);
   }
 
   write(database: string, retentionPolicy: string, batch: PointBatch): MaybePromise<WriteOutcome> {
-    return this.#podOf({ database }).write(database, retentionPolicy, batch);
+    return this.#storeOf({ database }).write(database, retentionPolicy, batch);
   }
 
   scan(request: ScanRequest): Slices<SeriesScan> {
-    return this.#podOf(request).scan(request);
+    return this.#storeOf(request).scan(request);
   }
 
   measurements(selection: SeriesSelection): Slices<string[]> {
-    return this.#podOf(selection).measurements(selection);
+    return this.#storeOf(selection).measurements(selection);
   }
 
   fieldKeys(selection: SeriesSelection & { measurement: string }): Slices<FieldKey[]> {
-    return this.#podOf(selection).fieldKeys(selection);
+    return this.#storeOf(selection).fieldKeys(selection);
   }
 
   tagKeys(selection: SeriesSelection & { measurement: string }): Slices<string[]> {
-    return this.#podOf(selection).tagKeys(selection);
+    return this.#storeOf(selection).tagKeys(selection);
   }
 
   tagValues(selection: SeriesSelection & { measurement: string }, tag: string): Slices<string[]> {
-    return this.#podOf(selection).tagValues(selection, tag);
+    return this.#storeOf(selection).tagValues(selection, tag);
   }
 
   seriesKeys(selection: SeriesSelection): Slices<string[]> {
-    return this.#podOf(selection).seriesKeys(selection);
+    return this.#storeOf(selection).seriesKeys(selection);
   }
 
   seriesCardinality(selection: SeriesSelection): Slices<number> {
-    return this.#podOf(selection).seriesCardinality(selection);
+    return this.#storeOf(selection).seriesCardinality(selection);
   }
 
   deletePoints(selection: SeriesSelection): Slices<void> {
-    return this.#podOf(selection).deletePoints(selection);
+    return this.#storeOf(selection).deletePoints(selection);
   }
 
   dropSeries(selection: SeriesSelection): Slices<void> {
-    return this.#podOf(selection).dropSeries(selection);
+    return this.#storeOf(selection).dropSeries(selection);
   }
 
   /** Answers of a pod with several copies are committed. */

@@ -118,9 +118,6 @@ export function clusterProblems(config: Config, sources: Record<string, string>)
       problem('redis.port', 'redis.cluster-mode redirect sends clients to ports that stay'),
     );
   }
-  if (config['influx.partitions'] > 1) {
-    problems.push(problem('influx.partitions', 'time series of a cluster are not divided yet'));
-  }
   if (config.metadata !== 'embedded') {
     problems.push(
       `metadata (${sources['metadata']}) must be embedded with cluster.listen: the nodes keep the metadata themselves`,

@@ -72,7 +72,7 @@ export const influxSettings = {
     max: mostSeriesPartitions,
     default: 0,
     description:
-      'Partitions that the time series of a new data directory are divided into, by the hash of measurement and tags; fixed from then on. 0: as the directory has it, one in a new one. Not in a cluster.',
+      'Partitions that the time series of a new data directory are divided into, by the hash of measurement and tags; fixed from then on. 0: as the directory has it, one in a new one. In a cluster those of each tenant are; what the node has on which it is formed counts, and 0 is: as the cluster has it.',
   },
   'influx.ru-per-second': {
     ...count,

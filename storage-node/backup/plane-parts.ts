@@ -119,29 +119,31 @@ export function partitionsOfModel(model: string): number {
   return Number(/-of-(\d+)$/.exec(model)?.[1] ?? 1);
 }
 
-/** `podsOf` are the partitions of a tenant that is restored, by its number here. */
+/** `podsOf`: the partitions of a tenant that is restored, by its number here; undefined for one of another node. */
 export function seriesRestore(
   disk: ChunkDisk,
   { sources, tenants, replace }: RestoreStart,
-  podsOf: (tenant: number) => readonly SeriesPod[],
+  podsOf: (tenant: number) => readonly (SeriesPod | undefined)[],
 ): PlaneRestore {
-  const byPods = new Map<SeriesPod, { pods: readonly SeriesPod[]; moves: TenantMove[] }>();
+  const byPod = new Map<SeriesPod, { partition: number; of: number; moves: TenantMove[] }>();
   for (const move of tenants) {
     const pods = podsOf(move.to);
-    const known = byPods.get(pods[0]!);
-    if (known === undefined) byPods.set(pods[0]!, { pods, moves: [move] });
-    else known.moves.push(move);
+    for (const partition of move.partitions ?? pods.keys()) {
+      const pod = pods[partition];
+      if (pod === undefined) throw new Error(`the time series of tenant ${move.to} are not here`);
+      const known = byPod.get(pod);
+      if (known !== undefined) known.moves.push(move);
+      else byPod.set(pod, { partition, of: pods.length, moves: [move] });
+    }
   }
-  const restores = [...byPods.values()].flatMap(({ pods, moves }) => {
+  const restores = Array.from(byPod, ([pod, { partition, of, moves }]) => {
     const isOf = ({ tenant }: PlacedPart): boolean =>
       tenant === undefined || moves.some(({ from }) => from === tenant);
     const wanted = sources.filter((parts) => isSeries(parts) && isOf(parts.at(-1)!));
-    for (const parts of wanted) refuseOtherDivision(parts.at(-1)!, pods.length);
-    return pods.map((pod, partition) => {
-      const model = seriesModel(partition, pods.length);
-      const own = wanted.filter((parts) => parts.at(-1)!.model === model);
-      return new SeriesRestore({ disk, pod, sources: own, moves, replace });
-    });
+    for (const parts of wanted) refuseOtherDivision(parts.at(-1)!, of);
+    const model = seriesModel(partition, of);
+    const own = wanted.filter((parts) => parts.at(-1)!.model === model);
+    return new SeriesRestore({ disk, pod, sources: own, moves, replace });
   });
   return {
     get done() {

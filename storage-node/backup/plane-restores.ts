@@ -34,6 +34,16 @@ export interface RestoreScope {
   readonly tenants: readonly number[];
 }
 
+/** What a plane leads of it. */
+export interface LedScope extends RestoreScope {
+  /** Tenants whose time series are in several groups, and which of these it leads, from 0 on. */
+  readonly divided?: readonly {
+    readonly tenant: number;
+    readonly partitions: readonly number[];
+    readonly of: number;
+  }[];
+}
+
 export interface RestoreStatus {
   readonly state: 'loading' | 'loaded' | 'failed' | 'committed';
   readonly error?: string;

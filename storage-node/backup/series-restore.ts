@@ -18,6 +18,8 @@ import { isShadowDatabase, ownerOf, shadowDatabase, tenantDatabase } from './sha
 export interface TenantMove {
   readonly from: number;
   readonly to: number;
+  /** Those to be restored, from 0 on; absent: all that there are. */
+  readonly partitions?: readonly number[] | undefined;
 }
 
 interface SeriesRestoreOptions {

@@ -27,19 +27,32 @@ export interface LeadingNode {
 export interface SeriesReplicaHere {
   readonly group: number;
   readonly log: ReplicaLog;
-  /** Last entry of the log that reads here may have seen. */
-  readonly appliedIndex: number;
   /** Whether it follows, and its state is no older. */
   isWithin(bounds: ReadBounds): boolean;
 }
 
+/** A tenant's time series in several groups, which a gateway asks by itself. */
+export interface DividedSeries {
+  /** Resolves when the databases and policies known here have all changes made before the call. */
+  refresh(): Promise<void>;
+  /** Whether reads within these bounds can begin here: what their session has seen is here, now or in a moment. */
+  mayBeLate(bounds: ReadBounds): Promise<boolean>;
+}
+
 interface ForwarderOptions {
   context: LinkContext;
-  /** The node that leads the time series of a tenant; undefined while none is known to. */
+  /**
+   * The node that leads the time series of a tenant, or the first partition of them; undefined while none is known
+   * to.
+   */
   leaderOf: (tenant: number) => LeadingNode | 'here' | undefined;
   /** The node could not be reached, or does not lead. */
   notThere?: (tenant: number, node: number) => void;
   replicaOf?: (tenant: number) => SeriesReplicaHere | undefined;
+  /** The tenant's time series where they are in several groups; absent, or undefined, where they are in one. */
+  dividedOf?: (tenant: number) => DividedSeries | undefined;
+  /** For each group of the tenant: the last entry of its log that answers of this process may have seen. */
+  seenOf?: (tenant: number) => readonly { readonly group: number; readonly index: number }[];
   /** Bounds of reads of a database that has such properties. */
   boundsOf?: (tenant: number, database: string) => ReadBounds | undefined;
   /** Whether all nodes hand out tokens of sessions. */
@@ -93,21 +106,28 @@ export class Forwarder {
   }
 
   /** Whether the replica here, which does not lead, may answer a request that only reads. */
-  mayReadHere({ reads, parameters }: Exchange, tenant: number): MaybePromise<boolean> {
-    if (reads === 'strong') return false;
+  mayReadHere(exchange: Exchange, tenant: number): MaybePromise<boolean> {
     const replica = this.#options.replicaOf?.(tenant);
-    const bounds = reads ?? this.#options.boundsOf?.(tenant, parameters.get('db'));
+    const bounds = this.boundsOf(exchange, tenant);
     if (replica === undefined || bounds === undefined || !replica.isWithin(bounds)) return false;
     const { session } = bounds;
     return session === undefined || catchUp(session, replica.group, replica.log);
   }
 
+  /** The one place that decides between forwarding exchanges whole (undefined), and asking all groups from here. */
+  dividedOf(tenant: number): DividedSeries | undefined {
+    return this.#options.dividedOf?.(tenant);
+  }
+
+  /** Bounds of the reads of an exchange; undefined where they must show the latest state. */
+  boundsOf({ reads, parameters }: Exchange, tenant: number): ReadBounds | undefined {
+    if (reads === 'strong') return undefined;
+    return reads ?? this.#options.boundsOf?.(tenant, parameters.get('db'));
+  }
+
   /** Adds what an answer of this process may have seen of the tenant. */
   answered(session: SeenState, tenant: number): void {
-    const replica = this.#options.replicaOf?.(tenant);
-    if (replica === undefined) return;
-    const { group, log, appliedIndex } = replica;
-    session.saw(group, Math.max(log.appliedIndex, appliedIndex));
+    for (const { group, index } of this.#options.seenOf?.(tenant) ?? []) session.saw(group, index);
   }
 
   get knowsSessions(): boolean {

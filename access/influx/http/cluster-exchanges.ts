@@ -4,10 +4,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { UnavailableError } from '../../../contracts/series-store.ts';
 import type { Clock } from '../../../universal-row/environment.ts';
-import { type Forwarder, notLeading } from '../forwarding/forwarder.ts';
+import { type DividedSeries, type Forwarder, notLeading } from '../forwarding/forwarder.ts';
 import type { Caller } from '../tenants/caller.ts';
 import type { Exchange } from './exchange.ts';
-import { asHttpError } from './http-error.ts';
+import { asHttpError, HttpError } from './http-error.ts';
 import type { InfluxCounters } from './influx-metrics.ts';
 import type { QueryHandler } from './query-handler.ts';
 import type { BodyLimits } from './request-body.ts';
@@ -35,12 +35,81 @@ export class ClusterExchanges {
   async run(exchange: Exchange, caller: Caller, route: Route, isForwarded: boolean): Promise<void> {
     const { forwarder } = this.#options;
     const { handle } = route.action as { handle: Handle };
-    if (!isForwarded && route.name === 'write' && exchange.bodyLength <= maxHeldBytes) {
+    const divided = isForwarded ? undefined : forwarder.dividedOf(caller.space.number);
+    if (divided !== undefined && (await this.#isGathered(exchange, caller, route, divided))) return;
+    if (
+      divided === undefined &&
+      !isForwarded &&
+      route.name === 'write' &&
+      exchange.bodyLength <= maxHeldBytes
+    ) {
       return await this.#writeSomewhere(exchange, handle, caller);
     }
     if (!forwarder.leads(caller.space.number)) {
       if (await this.#isElsewhere(exchange, caller, route, isForwarded)) return;
     }
+    await handle(exchange, caller);
+  }
+
+  /**
+   * Whether this node has answered the exchange, by asking all groups of the tenant. Changes of databases and policies
+   * have one order, which the node that leads the first partition gives them, so those go on to it.
+   */
+  async #isGathered(
+    exchange: Exchange,
+    caller: Caller,
+    route: Route,
+    divided: DividedSeries,
+  ): Promise<boolean> {
+    const { handle } = route.action as { handle: Handle };
+    if (route.name === 'write') {
+      await this.#gatherWrite(exchange, handle, caller, divided);
+      return true;
+    }
+    const { forwarder, queries, counters } = this.#options;
+    try {
+      if (route.hasForm) await queries.readForm(exchange);
+      const onlyReads = route.hasForm
+        ? await queries.onlyReads(exchange, caller)
+        : exchange.method === 'GET' || exchange.method === 'HEAD';
+      if (!onlyReads) return false;
+      const bounds = forwarder.boundsOf(exchange, caller.space.number);
+      if (bounds !== undefined && (await divided.mayBeLate(bounds))) counters.queriesReadHere++;
+      else {
+        exchange.reads = 'strong';
+        await divided.refresh();
+      }
+    } catch (error) {
+      if (!route.hasForm) throw error;
+      queries.fail(exchange, asHttpError(error) ?? error);
+      return true;
+    }
+    await handle(exchange, caller);
+    return true;
+  }
+
+  /** Points without a time are of when they came, also when they are given to the store again. */
+  async #gatherWrite(
+    exchange: Exchange,
+    handle: Handle,
+    caller: Caller,
+    divided: DividedSeries,
+  ): Promise<void> {
+    const { clock, body } = this.#options;
+    exchange.receivedAt = clock.now();
+    if (exchange.bodyLength > maxHeldBytes) {
+      await divided.refresh();
+      return await handle(exchange, caller);
+    }
+    await exchange.hold(body);
+    try {
+      return await handle(exchange, caller);
+    } catch (error) {
+      // A database that another node has just made may not be known here yet.
+      if (!(error instanceof HttpError) || !error.message.includes('not found')) throw error;
+    }
+    exchange.giveUpAdmission();
+    await divided.refresh();
     await handle(exchange, caller);
   }
 

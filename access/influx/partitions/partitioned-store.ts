@@ -257,7 +257,7 @@ function total(outcomes: readonly WriteOutcome[]): WriteOutcome {
  * The error that stands for all: one that clients send the body again for, if there is one. Other partitions may have
  * stored their points, so no error may say that nothing was done.
  */
-function worst(errors: readonly unknown[]): unknown {
+export function worst(errors: readonly unknown[]): unknown {
   const first = errors.find((error) => error instanceof UnavailableError) ?? errors[0];
   if (!(first instanceof NotLeaderError)) return first;
   return new UnavailableError(first.message, { cause: first });

@@ -1,0 +1,170 @@
+// Three nodes, and one without a replica, whose time series are divided into four groups.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { OutcomeUnknownError } from '../../contracts/series-store.ts';
+import type { TsmEngineOptions } from '../../engines/tsm/tsm-engine.ts';
+import { until } from '../../test/support/until.ts';
+import { Node, numbers, read, viewOf, write } from '../../test/support/series-nodes.ts';
+
+const groups = [20, 21, 22, 23];
+
+let nodes: Node[] = [];
+let root = '';
+afterEach(async () => {
+  for (const node of nodes) await node.stop();
+  rmSync(root, { recursive: true, force: true });
+});
+
+async function startAll(engine: Partial<TsmEngineOptions> = {}): Promise<void> {
+  root = mkdtempSync(join(tmpdir(), 'polyrow-divided-series-'));
+  const view = await viewOf(groups.length);
+  nodes = numbers.map((number) => new Node(number, root, view, engine));
+  for (const node of nodes) await node.start();
+  expect(await change(nodes[3]!, 'CREATE DATABASE db')).toBe('{"results":[{"statement_id":0}]}\n');
+}
+
+async function change(node: Node, q: string): Promise<string> {
+  return (await node.post(`/query?db=db&q=${encodeURIComponent(q)}`, '')).text;
+}
+
+/** The node that leads a group. */
+async function leaderOf(group: number): Promise<Node> {
+  const found = (): Node | undefined =>
+    nodes.find((node) => node.podOfGroup(group)?.role === 'leader');
+  await until(() => found() !== undefined);
+  return found()!;
+}
+
+/** Names of databases by group, where each is led. */
+async function databases(): Promise<string[][]> {
+  const all = await Promise.all(
+    groups.map(async (group) => (await leaderOf(group)).podOfGroup(group)!),
+  );
+  return all.map((pod) =>
+    pod
+      .databases()
+      .map(({ name }) => name)
+      .sort(),
+  );
+}
+
+const failures = (): string[] => nodes.flatMap((node) => node.failures);
+
+test('every node writes to all groups and reads all of them', async () => {
+  await startAll();
+  let written = 0;
+  const line = (): string => `m,s=${written % 40} v=${written} ${++written}`;
+  for (let i = 0; i < 40; i++) {
+    const body = Array.from({ length: 10 }, line).join('\n');
+    await write(nodes[i % 4]!, body);
+    expect(await read(nodes[(i + 1) % 4]!, 'SELECT count(v) FROM m')).toEqual([[0, written]]);
+  }
+  for (const node of nodes) {
+    expect(await read(node, 'SHOW TAG VALUES WITH KEY = s')).toHaveLength(40);
+    expect(await read(node, 'SHOW SERIES CARDINALITY')).toEqual([[40]]);
+  }
+  for (const group of groups) {
+    expect((await leaderOf(group)).podOfGroup(group)!.engineStats().series).toBeGreaterThan(3);
+  }
+  await change(nodes[2]!, "DELETE FROM m WHERE s = '7'");
+  for (const node of nodes) {
+    expect(await read(node, 'SELECT count(v) FROM m')).toEqual([[0, written - written / 40]]);
+  }
+  await change(nodes[1]!, 'DROP MEASUREMENT m');
+  for (const node of nodes) expect(await read(node, 'SHOW SERIES')).toEqual([]);
+  expect(failures()).toEqual([]);
+});
+
+test('while leaders go, nothing that was acknowledged is lost, and nothing is there twice', async () => {
+  await startAll();
+  let written = 0;
+  for (let round = 0; round < 3; round++) {
+    const leader = await leaderOf(groups[round]!);
+    const others = nodes.filter((node) => node !== leader);
+    const writes = others.map(async (node) => {
+      for (let i = 0; i < 15; i++) {
+        const body = Array.from({ length: 8 }, () => `m,s=${written % 40} v=1 ${++written}`);
+        await write(node, body.join('\n'));
+      }
+    });
+    await leader.stop();
+    await Promise.all(writes);
+    await leader.start();
+    expect(await read(others[0]!, 'SELECT count(v) FROM m')).toEqual([[0, written]]);
+  }
+  for (const node of nodes) {
+    expect(await read(node, 'SELECT count(v), sum(v) FROM m')).toEqual([[0, written, written]]);
+  }
+  expect(failures()).toEqual([]);
+});
+
+test('databases are in all groups, and those of a change that failed half way become equal', async () => {
+  await startAll();
+  expect(await databases()).toEqual(groups.map(() => ['db']));
+  for (const node of nodes) expect(await read(node, 'SHOW DATABASES')).toEqual([['db']]);
+  // A database that one group lacks and one that another has too many, as after kills.
+  const [, second, third] = await Promise.all(groups.map(leaderOf));
+  await second!.podOfGroup(21)!.administer({ kind: 'dropDatabase', database: 'db' });
+  await third!.podOfGroup(22)!.administer({ kind: 'createDatabase', database: 'gone' });
+  expect(await databases()).toEqual([['db'], [], ['db', 'gone'], ['db']]);
+  // The next leader of the first group makes them equal, without being asked.
+  const first = await leaderOf(20);
+  await first.stop();
+  await until(
+    async () => JSON.stringify(await databases()) === JSON.stringify(groups.map(() => ['db'])),
+  );
+  await first.start();
+  expect(failures()).toEqual([]);
+});
+
+test('a database is dropped everywhere, though a group had no leader', async () => {
+  await startAll();
+  await write(nodes[0]!, Array.from({ length: 40 }, (_, s) => `m,s=${s} v=1 1`).join('\n'));
+  const first = await leaderOf(20);
+  // The last group takes no change for a while.
+  const held = nodes.map((node) => node.podOfGroup(23)!).filter((pod) => pod !== undefined);
+  const refuse = (): Promise<void> => Promise.reject(new OutcomeUnknownError());
+  for (const pod of held) Object.assign(pod, { change: refuse, administer: refuse });
+  expect(await change(first, 'DROP DATABASE db')).toContain('outcome unknown');
+  expect(await databases()).toEqual([[], [], [], ['db']]);
+  // Made anew, it would have old points.
+  expect(await change(nodes[3]!, 'CREATE DATABASE db')).toContain('outcome unknown');
+  for (const pod of held) {
+    Reflect.deleteProperty(pod, 'change');
+    Reflect.deleteProperty(pod, 'administer');
+  }
+  await until(async () => (await databases()).every((names) => names.length === 0));
+  expect(await change(nodes[3]!, 'CREATE DATABASE db')).toBe('{"results":[{"statement_id":0}]}\n');
+  for (const node of nodes) expect(await read(node, 'SELECT count(v) FROM m')).toEqual([]);
+  expect(failures()).toEqual([]);
+});
+
+test('a session reads all that it has written, at any node', async () => {
+  await startAll();
+  let token = '';
+  for (let n = 1; n <= 30; n++) {
+    const at = nodes[n % 4]!;
+    const response = await fetch(`http://127.0.0.1:${at.port}/write?db=db`, {
+      method: 'POST',
+      body: `m,s=${n % 10} v=1 ${n}`,
+      headers: { 'X-Polyrow-Consistency': 'session', 'X-Polyrow-Session': token || 'AQ' },
+    });
+    expect(response.status).toBe(204);
+    token = response.headers.get('x-polyrow-session')!;
+    const seen = await nodes[(n + 1) % 4]!.count({ 'X-Polyrow-Session': token });
+    expect(seen.count).toBe(String(n));
+    token = seen.token!;
+  }
+});
+
+test('a limit of series is that of all groups together', async () => {
+  await startAll({ limits: { seriesPerDatabase: 20, valuesPerTag: Infinity } });
+  for (let s = 0; s < 40; s++) await nodes[s % 3]!.post('/write?db=db', `m,s=${s} v=1 1`);
+  const [[count]] = (await read(nodes[0]!, 'SHOW SERIES CARDINALITY')) as [[number]];
+  // The others' counts may be a moment old.
+  expect(count).toBeGreaterThanOrEqual(20);
+  expect(count).toBeLessThanOrEqual(23);
+});

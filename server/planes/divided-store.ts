@@ -1,0 +1,167 @@
+// A tenant's time series in several groups of a cluster, as one store. Writes and reads go from any node to the leaders of
+// the groups. Changes of databases and policies go through the node that leads the first partition, one after the other:
+// to the first partition, then to the others. Whoever leads it makes the others equal before its first change, and
+// after one that failed half way, by itself as soon as they can be reached.
+
+import {
+  type Partition,
+  PartitionedStore,
+  worst,
+} from '../../access/influx/partitions/partitioned-store.ts';
+import {
+  type CatalogChange,
+  NotLeaderError,
+  OutcomeUnknownError,
+  SeriesError,
+  UnavailableError,
+  type WriteOutcome,
+} from '../../contracts/series-store.ts';
+import { alignCatalogs, type AlignedPartition } from '../../storage-node/series-partitions.ts';
+import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
+import type { PointBatch } from '../../universal-row/series/point-batch.ts';
+
+/** The store of one group, wherever it is led. */
+export interface GroupPartition extends Partition, AlignedPartition {
+  /** Resolves when `databases` has all changes made before the call. */
+  refresh(): Promise<void>;
+  /** Last entry of the group's log that answers by this store may have seen. */
+  readonly seenIndex: number;
+  close(): void;
+}
+
+interface Leading {
+  readonly pod: Changed & AlignedPartition;
+  readonly term: number;
+}
+
+type Changed = Pick<Partition, 'change' | 'administer'>;
+
+interface DividedStoreOptions {
+  /** By partition. */
+  readonly partitions: readonly GroupPartition[];
+  /** Where this node leads the first partition: its pod, and the term. */
+  readonly leading: () => Leading | undefined;
+}
+
+export class DividedStore extends PartitionedStore {
+  readonly partitions: readonly GroupPartition[];
+  readonly #leading: () => Leading | undefined;
+  /** The term in which the partitions were found equal, and have stayed so. */
+  #evenIn: number | undefined;
+  /** The term that the change under way began in. */
+  #changesIn: number | undefined;
+  /** Changes that have not ended. */
+  #waiting = 0;
+  /** Ends with the last change. */
+  #changes: Promise<unknown> = Promise.resolve();
+
+  constructor({ partitions, leading }: DividedStoreOptions) {
+    // Partitions are made equal here.
+    super({ partitions, align: () => {} });
+    this.partitions = partitions;
+    this.#leading = leading;
+  }
+
+  override change(change: CatalogChange): Promise<void> {
+    return this.#inTurn((partition) => partition.change(change));
+  }
+
+  override administer(change: CatalogChange): Promise<void> {
+    return this.#inTurn((partition) => partition.administer(change));
+  }
+
+  /** Whether this node leads the first partition, and does not know yet that the others are equal to it. */
+  get isUneven(): boolean {
+    const leading = this.#leading();
+    return leading !== undefined && leading.term !== this.#evenIn;
+  }
+
+  /** A change is under way. */
+  get isChanging(): boolean {
+    return this.#waiting > 0;
+  }
+
+  /** Makes the partitions equal. Rejects with `UnavailableError` where one of them has no leader. */
+  align(): Promise<void> {
+    return this.#inTurn(undefined);
+  }
+
+  #inTurn(make: ((partition: Changed) => MaybePromise<void>) | undefined): Promise<void> {
+    const run = (): Promise<void> => this.#changeEvenly(make).finally(() => this.#waiting--);
+    this.#waiting++;
+    const done = this.#changes.then(run, run);
+    this.#changes = done;
+    return done;
+  }
+
+  async #changeEvenly(make?: (partition: Changed) => MaybePromise<void>): Promise<void> {
+    const leading = this.#leading();
+    if (leading === undefined) throw new NotLeaderError(0);
+    const { pod, term } = leading;
+    const [, ...others] = this.partitions;
+    this.#changesIn = term;
+    if (term !== this.#evenIn) {
+      await this.expectLeading();
+      await alignCatalogs([pod, ...others]);
+    }
+    this.#evenIn = undefined;
+    if (make !== undefined) {
+      await this.#changeFirst(make, pod, term);
+      const made = await Promise.allSettled(others.map(async (other) => await make(other)));
+      const errors = made.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+      if (errors.length > 0) throw worst(errors);
+    }
+    this.#evenIn = term;
+  }
+
+  /** What it refuses, all would refuse: nothing has changed then. */
+  async #changeFirst(
+    make: (partition: Changed) => MaybePromise<void>,
+    pod: Changed,
+    term: number,
+  ): Promise<void> {
+    try {
+      await make(pod);
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) this.#evenIn = term;
+      throw error;
+    }
+  }
+
+  /**
+   * Before each attempt to change a partition: resolves if this node has led the first one since the change began. A
+   * change that is late must not come after those of the next leader.
+   */
+  async expectLeading(): Promise<void> {
+    await this.partitions[0]!.refresh();
+    if (this.#changesIn === undefined || this.#leading()?.term !== this.#changesIn) {
+      throw new OutcomeUnknownError();
+    }
+  }
+
+  override write(
+    database: string,
+    retentionPolicy: string,
+    batch: PointBatch,
+  ): MaybePromise<WriteOutcome> {
+    const written = super.write(database, retentionPolicy, batch);
+    if (!(written instanceof Promise)) return written;
+    return written.catch((error: unknown) => this.#explain(error, database, retentionPolicy));
+  }
+
+  /** While a database is being made, or after that has failed half way, partitions without it are waited for. */
+  async #explain(error: unknown, database: string, policy: string): Promise<never> {
+    const isRefused = error instanceof SeriesError && !(error instanceof UnavailableError);
+    if (isRefused && error.message.includes('not found')) {
+      await this.partitions[0]!.refresh();
+      const policies = this.database(database)?.retentionPolicies;
+      const isThere = policies?.some(({ name }) => policy === '' || name === policy) === true;
+      if (isThere) throw new UnavailableError(`not all partitions have ${policy || 'it'} yet`);
+    }
+    throw error;
+  }
+
+  close(): void {
+    for (const partition of this.partitions) partition.close();
+  }
+}
