@@ -38,9 +38,12 @@ const callers = /^(eval|evalsha|fcall)(_ro)?$/;
 /** One client's scripts, or dry runs of them. */
 export class ClientScripts implements ScriptHost {
   readonly #client: Client;
-  #messages: Message[] = [];
+  readonly #messages: Message[] = [];
+  /** Messages of the scripts before this one in its transaction. */
+  #messagesBefore = 0;
+  #isInTransaction = false;
   /** Commands called, for clients in MONITOR. */
-  #shown: string[] = [];
+  readonly #shown: string[] = [];
   #hasFailed = false;
   readonly #transforms = new Map<string, Transform>();
   readonly isDryRun: boolean;
@@ -136,9 +139,19 @@ export class ClientScripts implements ScriptHost {
     return hasFailed;
   }
 
+  /** A transaction that calls scripts begins, or begins again. */
+  beginTransaction(): void {
+    this.#isInTransaction = true;
+    this.#messages.length = 0;
+    this.#shown.length = 0;
+  }
+
   begin(): void {
-    this.unpublish();
-    if (this.#shown.length > 0) this.#shown = [];
+    if (!this.#isInTransaction) {
+      this.#messages.length = 0;
+      this.#shown.length = 0;
+    }
+    this.#messagesBefore = this.#messages.length;
   }
 
   publish(channel: string, message: string, isSharded: boolean): number {
@@ -156,7 +169,7 @@ export class ClientScripts implements ScriptHost {
   }
 
   unpublish(): void {
-    if (this.#messages.length > 0) this.#messages = [];
+    this.#messages.length = Math.min(this.#messages.length, this.#messagesBefore);
   }
 
   /**
@@ -164,6 +177,7 @@ export class ClientScripts implements ScriptHost {
    */
   flush(): void {
     this.#hasFailed = false;
+    this.#isInTransaction = false;
     if (this.#shown.length > 0) {
       for (const line of this.#shown.splice(0))
         this.#client.server.monitors.show(this.#client, line);

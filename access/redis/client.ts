@@ -149,6 +149,8 @@ interface ClientScriptCalls {
   transform(isSha: boolean, isReadOnly: boolean): Transform;
   /** FCALL, or FCALL_RO. */
   fcall(isReadOnly: boolean): Transform;
+  /** A transaction that calls scripts begins, or begins again: they have published nothing yet. */
+  beginTransaction(): void;
   /** Sends the messages published by scripts. */
   flush(): void;
 }

@@ -295,8 +295,10 @@ export class TransactionState {
     out.keeper = owner;
     const guard = this.#watch;
     let hasRun = false;
+    const callsScripts = queue.some(({ entry }) => entry.bind !== undefined);
     const isClean = (answer: Reply): boolean => {
       hasRun = guard === undefined || !guard.dirty;
+      if (callsScripts) owner.scripts.beginTransaction();
       if (hasRun) answer.array(commands.length);
       else answer.nilArray();
       return hasRun;

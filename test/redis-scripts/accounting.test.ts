@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isBuilt } from '../cli/polyrow-process.ts';
 import { Polyrow } from '../support/polyrow.ts';
 import type { RespClient } from '../support/resp-client.ts';
+import { itemsOf, textOf } from '../support/resp-value.ts';
 
 describe.skipIf(!isBuilt)('a script', () => {
   let server: Polyrow;
@@ -39,6 +40,25 @@ describe.skipIf(!isBuilt)('a script', () => {
     expect((outer as { text: string }).text).toMatch(/ \[0 127\.0\.0\.1:\d+\] "EVAL" /);
     expect((inner as { text: string }).text).toMatch(/ \[0 lua\] "set" "k" "v"$/);
     monitor.close();
+  });
+
+  test('sends its messages, also where a transaction has several', async () => {
+    const listener = await server.client();
+    await listener.text('SUBSCRIBE', 'news');
+    const messages = listener.replies(3);
+    const script = "return redis.call('publish', 'news', ARGV[1])";
+    const undone = `#!lua flags=rollback\n${script.replace('return', '')} error('no')`;
+    await client.pipeline([
+      ['MULTI'],
+      ['EVAL', script, '0', 'one'],
+      ['EVAL', undone, '0', 'undone'],
+      ['EVAL', script, '0', 'two'],
+      ['EXEC'],
+      ['EVAL', script, '0', 'three'],
+    ]);
+    const texts = (await messages).map((one) => textOf(itemsOf(one)[2]!));
+    expect(texts).toEqual(['one', 'two', 'three']);
+    listener.close();
   });
 
   test('costs the steps that it takes, also when it fails or goes on for long', async () => {

@@ -38,11 +38,11 @@ export interface ScriptHost {
   calling(command: ScriptCommand, args: Arguments): void;
   /** A command has failed, or was refused, with this error. */
   failed(text: string): void;
-  /** Begins or restarts a run: drops messages published so far. */
+  /** Begins or restarts a run: drops messages published so far, but for those of earlier scripts of its transaction. */
   begin(): void;
   /** Sends a message when the script is done; returns how many clients listen now. */
   publish(channel: string, message: string, isSharded: boolean): number;
-  /** Drops messages published so far: what the script did is undone. */
+  /** Drops messages that the script has published so far: what it did is undone. */
   unpublish(): void;
   log(level: number, text: string): void;
   /** A script continues step by step, until the function that is returned is called. */

@@ -160,6 +160,7 @@ function runPlain(
     if (error instanceof ReadFault) {
       // The changes have been undone. From here on a fault undoes no more than one call.
       history.steppingRuns = steppingRuns;
+      host.unpublish();
       throw error;
     }
     failure = errorText(error, where, call.name);
