@@ -20,6 +20,6 @@ export default defineConfig({
     expect: { poll: { timeout: 60_000 } },
     pool: 'forks',
     // Most files wait for a server most of the time.
-    maxWorkers: 2,
+    maxWorkers: 3,
   },
 });
