@@ -49,10 +49,6 @@ Figures that stay short, and what is known of why:
   rate, as the disk is read meanwhile: five rounds of 2 s beside 120 s on one spare node, 12 times at best. 10.1 comes out with as
   many disks busy at any time as a matching of jobs and sources allows; 10.4 was asked for as .8 of 26 / 2, which leaves out that
   replicas are whole.
-- AB-5.1-scale, rough tenants: the record is older than the rule that use of the last hour above 95 % of the quota raises it. A peak
-  every 60 days that the last month does not have, and a new level, are in no forecast, so that 61 hours of 40 tenants in half a
-  year were throttled, beside 35.4 with a threshold of 95 %. With the rule it was 28.4 for the rough tenants alone (five seeds, no
-  record), and 29.6 with the last week's maximum as the forecast and the same rule.
 - XS-3-svcmix, p99 of database pods: a gateway has 4 of 96 processors, g = .042. On a host whose database pods use u it raises
   1 / (1 - u) by g / (1 - u - g), which is 4.3 % on an idle host, 5.5 % at u = .2 and 9.1 % at .5. 1.05 is only possible as far as the
   busiest hosts have none; they leave at 60 %.
