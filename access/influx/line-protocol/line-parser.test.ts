@@ -634,8 +634,8 @@ test('a line of very many new fields is read in parts, and keeps its place among
     expect(parser.goodLines + parser.badLines).toBe(body.split('\n').length - 1);
     expect(parser.badLines).toBe(isBad ? 1 : 0);
     expect(times).toHaveLength(parser.goodLines);
-    expect(pauses).toBeGreaterThan(15);
-    expect(most).toBeLessThan(600 * 1200);
+    expect(pauses).toBeGreaterThanOrEqual(3);
+    expect(most).toBeLessThan(3600 * 1200);
     expect(parser.heldBytes).toBeGreaterThan(10_000 * 1000);
   }
 });

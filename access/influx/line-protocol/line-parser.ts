@@ -410,7 +410,7 @@ const maxFruitless = 64 * 1024;
 const badLineCost = 200;
 
 /** A line is read in one go from then on: enough for as many fields as there may be. */
-const mostPauses = 64;
+const mostPauses = 16;
 
 const noTable = new SeriesCacheTable(-1);
 const noBytes = Buffer.alloc(0);
