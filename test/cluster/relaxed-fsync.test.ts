@@ -82,7 +82,11 @@ test('killed processes lose nothing; machines that stop are fenced, and most of 
   await readAll(2 * count);
   const told = [0, 1, 2].map((index) => logged(index, lostText));
   await Promise.any(told);
-  expect(await cluster.cliAt(1, 'doctor')).toContain('may have lost acknowledged writes');
+  // Nodes tell each other of their groups once in a while.
+  const started = cluster;
+  await expect
+    .poll(() => started.cliAt(1, 'doctor'), { interval: 500 })
+    .toContain('may have lost acknowledged writes');
   await write(2 * count, 3 * count);
   await readAll(3 * count);
 });
