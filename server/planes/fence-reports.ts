@@ -12,8 +12,8 @@ const lostText =
 
 export class FenceReports {
   readonly #report: Report;
-  /** Groups that are fenced here, and losses that were told, by group. */
-  readonly #fenced = new Set<number>();
+  /** Groups whose fence has ended here, and losses that were told, by group. */
+  readonly #caughtUp = new Set<number>();
   readonly #told = new Map<number, number>();
 
   /** `wasUnclean`: the log here may have lost acknowledged entries before this start. */
@@ -37,8 +37,9 @@ export class FenceReports {
   /** To be called from time to time. */
   look(group: number, replication: Replication): void {
     if (replication === undefined) return;
-    if (replication.isFenced) this.#fenced.add(group);
-    else if (this.#fenced.delete(group)) {
+    // A fence may have ended before the first look.
+    if (replication.wasFenced && !replication.isFenced && !this.#caughtUp.has(group)) {
+      this.#caughtUp.add(group);
       this.#report('info', 'a fenced replica has caught up', { group });
     }
     const losses = this.#losses(replication);
