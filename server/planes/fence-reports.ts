@@ -48,10 +48,12 @@ export class FenceReports {
     this.#report('warn', lostText, { group });
   }
 
-  /** Times since this start at which the group here may have lost acknowledged writes. */
+  /**
+   * Elections of the replica here, since this start, with which acknowledged writes may have been lost. It may lead no more:
+   * leaders are moved soon after an election.
+   */
   #losses(replication: NonNullable<Replication>): number {
-    const { replica, leader, electionsByAll, wasFenced, members } = replication;
-    if (leader !== replica) return 0;
+    const { electionsByAll, wasFenced, members } = replication;
     const isAlone = members.voters.length === 1 && members.outgoing.length === 0;
     return electionsByAll + Number(isAlone && wasFenced);
   }

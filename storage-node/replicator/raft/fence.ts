@@ -67,18 +67,19 @@ export class VoteCount {
     election.granted.set(this.#replica, isFenced);
     election.granted.set(from, type !== message.type);
     election.held.push(type === message.type ? message : { ...message, type });
-    if (!election.isDecided && !this.#isDecided(election, conf)) return [];
+    if (!election.isDecided && !this.#isDecided(type, election, conf)) return [];
     return election.held.splice(0);
   }
 
-  #isDecided(election: Election, { voters, outgoing }: ConfState): boolean {
+  #isDecided(type: number, election: Election, { voters, outgoing }: ConfState): boolean {
     const { granted } = election;
     const hasAll = (members: readonly number[]): boolean => members.every((id) => granted.has(id));
     const hasMost = (members: readonly number[]): boolean =>
       members.filter((id) => granted.get(id) === false).length > members.length / 2;
     const isUsual = hasMost(voters) && (outgoing.length === 0 || hasMost(outgoing));
     election.isDecided = isUsual || (hasAll(voters) && hasAll(outgoing));
-    if (election.isDecided && !isUsual) this.decidedByAll++;
+    const isElected = election.isDecided && type === MessageType.voteResponse;
+    if (isElected && !isUsual) this.decidedByAll++;
     return election.isDecided;
   }
 }
