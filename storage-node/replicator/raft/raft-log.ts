@@ -465,8 +465,9 @@ export class RaftLog implements PartitionLog {
 
   #stepDown(role: LogRole): void {
     const pending = this.#ticks.filter(({ outcome }) => outcome === undefined);
-    // The pod is paused, and nothing of it is lost.
-    if (this.#transfer?.isSettled === true && pending.length === 0) {
+    // The pod is paused, and nothing of it is lost, unless it has just written what no client asked for.
+    const hasWritten = this.#entry.count > 0;
+    if (this.#transfer?.isSettled === true && pending.length === 0 && !hasWritten) {
       return this.#tell(() => this.#tellRole(role));
     }
     const first = pending[0]?.position ?? this.#position + 1;
