@@ -368,7 +368,7 @@ export class ClusterSeries {
     });
   }
 
-  /** Whoever leads the first partition makes the others equal to it. */
+  /** The node that leads the first partition makes the others equal to it. */
   #keepEven(): void {
     if (this.#options.isRestoring?.() === true) return;
     for (const { store } of this.#divided.values()) {

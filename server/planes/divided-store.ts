@@ -1,6 +1,6 @@
 // A tenant's time series in several groups of a cluster, as one store. Writes and reads go from any node to the leaders of
 // the groups. Changes of databases and policies go through the node that leads the first partition, one after the other:
-// to the first partition, then to the others. Whoever leads it makes the others equal before its first change, and
+// to the first partition, then to the others. The node that leads it makes the others equal before its first change, and
 // after one that failed half way, by itself as soon as they can be reached.
 
 import {

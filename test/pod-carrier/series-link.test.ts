@@ -148,7 +148,7 @@ describe('what is of no more use ends', () => {
     expect(carrier.link.streams).toBe(1);
   });
 
-  test('a list that nobody waits for', async () => {
+  test('a list whose caller is gone', async () => {
     let isEnded = false;
     await open(stubStore({ tagKeys: () => endless<string[]>(() => (isEnded = true)) }));
     const list = carrier.remote.tagKeys({ database: 'db', measurement: 'm' });
@@ -302,7 +302,7 @@ describe('refusals', () => {
     expect(carrier.link.isUp).toBe(true);
   });
 
-  test('a gateway that violates the protocol loses its link, and nobody else does', async () => {
+  test('a gateway that violates the protocol loses its link, and other gateways keep theirs', async () => {
     await open(stubStore({ seriesCardinality: () => oneSlice(() => 1) }));
     const ended = new Promise<void>((resolve) => {
       dialLink(

@@ -212,7 +212,7 @@ describe.skipIf(!isBuilt).each([
   });
 
   test.skipIf(carrier !== '')(
-    'nothing of it leaves: no message, no element for one who waits',
+    'nothing of it leaves: no message, no element for a blocked client',
     async () => {
       const other = await server.client();
       expect(await other.text('SUBSCRIBE', 'news')).toContain('news');

@@ -88,7 +88,7 @@ export class RemoteCall<T> implements StreamUser {
     clearTimeout(this.#timer);
   }
 
-  /** Nobody waits for the answer. */
+  /** The caller no longer waits for the answer. */
   abandon(): void {
     if (this.#isOver) return;
     this.#over();

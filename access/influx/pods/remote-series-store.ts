@@ -391,7 +391,7 @@ class ScanOpening implements StreamUser {
     this.#scan?.failed(error);
   }
 
-  /** Nobody is going to read it. */
+  /** The caller will not read it. */
   abandon(): void {
     this.#isOver = true;
     if (this.#scan !== undefined) this.#scan.close();
