@@ -200,7 +200,7 @@ export const predictiveScaling: Experiment = {
     return {
       measures,
       explanation:
-        "Recorded with 5 seeds. Tenants of steady growth are never throttled, and neither are they with the last week's maximum in " +
+        "Tenants of steady growth are never throttled, and neither are they with the last week's maximum in " +
         'place of a forecast; its reductions are taken back more often among rough ones. What comes without notice is in no ' +
         'forecast: there it is the look at present use that makes the throttled hours about half as many.',
       xLabel: 'day',
