@@ -49,8 +49,9 @@ export async function applySlice(pod: Pod, slice: Buffer, ends: SliceEnds = {}):
       continue;
     }
     engine.commit(log.end());
-    ends.done?.();
+    // Before anything can fail: nothing else would end a tick that no command has opened.
     pod.endTurn();
+    ends.done?.();
     return;
   }
 }

@@ -4,7 +4,7 @@ import { MarkState, type PartitionMark } from '../contracts/partition-map.ts';
 import { WireWriter } from '../universal-row/protocol/wire.ts';
 import { RecordBatchWriter } from '../universal-row/record-batch.ts';
 import { applySlice } from './apply-slice.ts';
-import { putMarkRow, slicesKey } from './partition-marks.ts';
+import { isShut, putMarkRow, slicesKey } from './partition-marks.ts';
 import type { Pod } from './pod.ts';
 
 /** `may` is asked in the instant of the change, and throws where it must not be made; false where the mark is set already. */
@@ -31,7 +31,7 @@ export async function setMark(
     may: () => may(marks.get(number)),
     done: () => {
       marks.changed();
-      if (marks.shut(number) !== undefined) pod.rowsMoved();
+      if (isShut(mark)) pod.rowsMoved();
     },
   });
   await pod.durable();

@@ -61,10 +61,7 @@ export class PartitionMarks {
   /** Why commands on the partition are not run here. Throws a `ReadFault`. */
   shut(number: number): PartitionMark | undefined {
     const mark = this.get(number);
-    if (mark === undefined || mark.state === MarkState.whole || mark.state === MarkState.void) {
-      return undefined;
-    }
-    return mark;
+    return mark !== undefined && isShut(mark) ? mark : undefined;
   }
 
   /** Slices of an attempt that a target has of a source. Throws a `ReadFault`. */
@@ -80,6 +77,11 @@ export class PartitionMarks {
     reader.u8();
     return reader.varint() === attempt ? reader.varint() : 0;
   }
+}
+
+/** Whether commands on the partition are not run. */
+export function isShut({ state }: PartitionMark): boolean {
+  return state !== MarkState.whole && state !== MarkState.void;
 }
 
 function readAll(engine: Engine): Map<number, PartitionMark> {

@@ -80,9 +80,7 @@ export class PodTurn {
       engine,
       checkpoint,
       runs: this.#runs,
-      endTick: () => {
-        if (this.isOpen) this.end();
-      },
+      endTick: () => void this.end(),
       loseTick: () => this.#loseTick(),
       rowsReplaced: () => {
         this.tx.touched.length = 0;
@@ -98,9 +96,14 @@ export class PodTurn {
    * them with the others it loses.
    */
   #loseTick(): void {
-    if (!this.isOpen) return;
+    if (!this.#isUsed) return;
     this.isOpen = false;
     this.ahead!.endTick(this.log.endTurn(this.now));
+  }
+
+  /** A tick is under way, perhaps of a change that no command has made. */
+  get #isUsed(): boolean {
+    return this.isOpen || this.ahead?.hasWritten === true;
   }
 
   /** For a command that takes many turns. */
@@ -153,7 +156,8 @@ export class PodTurn {
    * one.
    */
   end(): number {
-    const servedAt = this.isOpen ? this.now : undefined;
+    // With a position of its own for all that was written since the last end: it may have to be undone.
+    const servedAt = this.#isUsed ? this.now : undefined;
     this.isOpen = false;
     const position = this.log.endTurn(servedAt);
     this.ahead?.endTick(position, this.log.pendingBytes ?? 0);

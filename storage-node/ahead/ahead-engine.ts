@@ -329,6 +329,11 @@ export class AheadEngine implements Engine, AheadOwner {
     return this.#ahead.length === 0 && this.#tick.isEmpty;
   }
 
+  /** Something was written since the last end of a tick. */
+  get hasWritten(): boolean {
+    return !this.#tick.isEmpty;
+  }
+
   get aheadBytes(): number {
     return this.#aheadBytes;
   }

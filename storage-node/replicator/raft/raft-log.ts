@@ -453,20 +453,22 @@ export class RaftLog implements PartitionLog {
   }
 
   #roleChanged(role: LogRole, leader: number): void {
-    this.#stint++;
+    const stint = ++this.#stint;
     this.#leader = leader;
     if (role === 'leader') {
       // The replica will be able to serve in a moment: clients need not look for another leader.
       if (this.role !== 'leader') void this.#listener!.pause?.();
-      this.#later(() => this.#lead(this.#stint));
+      // The leadership may be over by then, and a read at the next leader is safe, too.
+      this.#later(() => this.#lead(stint));
     } else if (this.role === 'leader') this.#stepDown(role);
     else this.#tell(() => this.#tellRole(role));
   }
 
   #stepDown(role: LogRole): void {
     const pending = this.#ticks.filter(({ outcome }) => outcome === undefined);
-    // The pod is paused, and nothing of it is lost, unless it has just written what no client asked for.
-    const hasWritten = this.#entry.count > 0;
+    // The pod is paused, and nothing of it is lost, unless it has just written what no client asked for: in a tick that is
+    // open, or in one that the group, about to hand over, has refused.
+    const hasWritten = this.#entry.count > 0 || this.#losingFrom !== 0;
     if (this.#transfer?.isSettled === true && pending.length === 0 && !hasWritten) {
       return this.#tell(() => this.#tellRole(role));
     }
