@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, test } from 'vitest';
+import { afterAll, afterEach, describe, test } from 'vitest';
 import { FaultyDisk } from '../../storage-node/disk/faulty-disk.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { systemRng } from '../../universal-row/environment.ts';
@@ -17,13 +17,23 @@ const root = mkdtempSync(join(tmpdir(), 'polyrow-tsm-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 let directories = 0;
 
-// Thousands of syncs take their time: only one of the subjects needs a real disk.
-const diskInMemory = new FaultyDisk({ rng: systemRng });
+// Thousands of syncs take their time: only one of the subjects needs a real disk. The others have a disk for each
+// directory, as a disk in memory goes through all its names to list a directory.
+const disksInMemory = new Map<string, FaultyDisk>();
+
+function diskInMemory(directory: string): FaultyDisk {
+  let disk = disksInMemory.get(directory);
+  if (disk === undefined) {
+    disk = new FaultyDisk({ rng: systemRng });
+    disksInMemory.set(directory, disk);
+  }
+  return disk;
+}
 
 function subjectWith(options: Partial<TsmEngineOptions>): SeriesSubject {
   return {
     model: 'tsm',
-    create: (directory) => new TsmEngine({ directory, disk: diskInMemory, ...options }),
+    create: (directory) => new TsmEngine({ directory, disk: diskInMemory(directory), ...options }),
     newDirectory: () => join(root, String(directories++)),
   };
 }
@@ -39,5 +49,9 @@ const full = process.env['POLYROW_FULL'] === '1';
 const chosen = subjects.filter(({ memory }) => full || memory !== 'little memory');
 
 describe.each(chosen)('$memory', ({ subject }) => {
+  afterEach(() => {
+    disksInMemory.clear();
+  });
+
   for (const { name, run } of seriesConformance(subject)) test(name, run);
 });
