@@ -1,45 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { Action } from '../universal-row/command.ts';
 import {
   TablePropertyError,
-  checkAction,
-  defaultExpireAt,
   defaultTableProperties,
   withTableProperties,
 } from './table-properties.ts';
-
-const writes = [Action.update, Action.put, Action.delete];
-const reads = [Action.fetch, Action.scan, Action.query];
-
-describe('actions', () => {
-  test.each(['memory', 'kv', 'tsm'])('a read-only %s table is read and not written', (model) => {
-    const properties = withTableProperties({ model, readOnly: true });
-    for (const action of writes) {
-      expect(checkAction(properties, action)).toBe('ERR this table is read-only');
-    }
-    for (const action of reads) expect(checkAction(properties, action)).toBeUndefined();
-  });
-
-  test('by default all are allowed', () => {
-    for (const action of [...writes, ...reads]) {
-      expect(checkAction(defaultTableProperties, action, 2 ** 40)).toBeUndefined();
-    }
-  });
-
-  test('a row may be as large as the limit and no larger', () => {
-    const properties = withTableProperties({ maxRowBytes: 100 });
-    expect(checkAction(properties, Action.put, 100)).toBeUndefined();
-    expect(checkAction(properties, Action.put, 101)).toBe(
-      'ERR row of 101 bytes is larger than the 100 this table allows',
-    );
-    expect(checkAction(properties, Action.fetch, 101)).toBeUndefined();
-  });
-});
-
-test('a default time to live makes rows expire', () => {
-  expect(defaultExpireAt(defaultTableProperties, 1000)).toBe(0);
-  expect(defaultExpireAt(withTableProperties({ ttlDefaultMs: 500 }), 1000)).toBe(1500);
-});
 
 describe('setting properties', () => {
   test('changes what is named and keeps the rest', () => {

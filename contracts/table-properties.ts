@@ -1,7 +1,7 @@
-// Properties of a table, which operators set, the same for all data models. They are enforced in one place, on actions,
-// so that protocols and engines have no rules of their own.
+// Properties of a table, which operators set, the same for all data models. Storage nodes enforce them
+// (`storage-node/table-rules.ts`), so that protocols and engines have no rules of their own.
 
-import { isWrite, type Action, type ReadBounds } from '../universal-row/command.ts';
+import type { ReadBounds } from '../universal-row/command.ts';
 import { mostPartitions } from './partition-map.ts';
 
 /**
@@ -106,28 +106,6 @@ export function withTableProperties(
     checked[name] = checks[name](name, value);
   }
   return { ...base, ...checked };
-}
-
-/**
- * Error if the table's properties forbid an action, or undefined. `rowBytes` is the resulting size
- * of the row, where the caller knows it.
- */
-export function checkAction(
-  properties: TableProperties,
-  action: Action,
-  rowBytes = 0,
-): string | undefined {
-  if (!isWrite(action)) return undefined;
-  if (properties.readOnly) return 'ERR this table is read-only';
-  if (properties.maxRowBytes > 0 && rowBytes > properties.maxRowBytes) {
-    return `ERR row of ${rowBytes} bytes is larger than the ${properties.maxRowBytes} this table allows`;
-  }
-  return undefined;
-}
-
-/** When a row written now without an expiry of its own ceases to be; 0 for never. */
-export function defaultExpireAt(properties: TableProperties, now: number): number {
-  return properties.ttlDefaultMs === 0 ? 0 : now + properties.ttlDefaultMs;
 }
 
 type Check<T> = (name: string, value: unknown) => T;

@@ -11,8 +11,7 @@ export const dimensionCount = dimensions.length;
 /** One number for each of `dimensions`, in their order. */
 export type Pru = readonly [cpu: number, memory: number, io: number, network: number];
 
-/** Price of a 1 kB read, the lowest price. */
-export const onePru: Pru = [1, 1, 1, 1];
+/** Price of a 1 kB read, the lowest price, in each dimension. */
 export const smallestCharge = 1;
 
 /**
@@ -33,31 +32,10 @@ export function podLru(pod: Pru): number {
   return Math.min(pod[0], pod[1], pod[2], pod[3]);
 }
 
-/** Logical units of a request on a pod of this shape. */
-export function requestLru(request: Pru, pod: Pru): number {
-  const weights = lruWeights(pod);
-  return Math.max(
-    request[0] * weights[0],
-    request[1] * weights[1],
-    request[2] * weights[2],
-    request[3] * weights[3],
-  );
-}
-
-/** Factors of a request's dimensions: the largest product is its logical units. None is above 1. */
+/** Factors of a request's dimensions on a pod of this shape: the largest product is its logical units. None is above 1. */
 export function lruWeights(pod: Pru): Pru {
   const least = podLru(pod);
   return [least / pod[0], least / pod[1], least / pod[2], least / pod[3]];
-}
-
-/** The dimension by which a request is charged on a pod of this shape. */
-export function dominantDimension(request: Pru, pod: Pru): Dimension {
-  const weights = lruWeights(pod);
-  let largest = 0;
-  for (let d = 1; d < dimensionCount; d++) {
-    if (request[d]! * weights[d]! > request[largest]! * weights[largest]!) largest = d;
-  }
-  return dimensions[largest]!;
 }
 
 export function addPru(a: Pru, b: Pru): Pru {

@@ -299,11 +299,6 @@ export function dropDueFields(rows: Rows, row: Row, now: number, limit: number):
   return due.dropDue(rows, row, now, limit);
 }
 
-/** Whether the state of a row of records is a timed map's. */
-export function isStateOfTimedMap(state: Uint8Array): boolean {
-  return state[0] === stateMark;
-}
-
 /** The keys of a row's records, one for each field that is due at this time. */
 export function dueFieldTimes(now: number): { from: Buffer; to: Buffer } {
   const to = Buffer.alloc(1 + timeBytes);

@@ -26,7 +26,8 @@ import { systemClock, systemRng } from '../../universal-row/environment.ts';
 import { type BackupContext, runBackup } from '../backup/backup-run.ts';
 import type { BackupPlane, BackupPlanes } from '../backup/plane-orders.ts';
 import { runRestore } from '../backup/restore-run.ts';
-import { createEngine, podIds } from '../planes/engines.ts';
+import { createEngine } from '../../engines/create-engine.ts';
+import { podIds } from '../planes/pod-ids.ts';
 import type { Config } from '../settings/schema.ts';
 import { carriedPath, cleanAfterTakeOver, forgetTakeOver } from './take-over-mark.ts';
 

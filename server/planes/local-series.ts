@@ -14,7 +14,7 @@ import {
 } from '../../storage-node/series-partitions.ts';
 import { openSeriesPod } from '../../storage-node/series-pod-host.ts';
 import type { SeriesPod } from '../../storage-node/series-pod.ts';
-import { podIds } from './engines.ts';
+import { podIds } from './pod-ids.ts';
 
 type PodOptions = Parameters<typeof openSeriesPod>[0];
 

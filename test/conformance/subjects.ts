@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import type { Subject } from '../../engines/conformance/trial.ts';
-import { builtInEngines } from '../../engines/registry.ts';
+import type { Engine } from '../../engines/engine.ts';
+import { KvEngine } from '../../engines/kv/kv-engine.ts';
+import { MemoryEngine } from '../../engines/memory/memory-engine.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { ToyEngine } from './toy-engine.ts';
 
@@ -25,21 +27,22 @@ const toy: Subject = {
 /** Tries the kit's own handling of `ReadFault`. */
 const faultingToy: Subject = { ...toy, create: (directory) => new ToyEngine(directory, 20) };
 
-/** A registered engine. */
-function registered(model: string, rollback: boolean, cacheBytes = 64 * 1024 * 1024): Subject {
-  const factory = builtInEngines().lookup(model);
-  return {
-    model,
-    supports: { rollback, reopen: true },
-    create: (directory) => factory.create({ directory, disk: realDisk, cacheBytes }),
-    newDirectory,
-  };
+function built(model: string, rollback: boolean, create: (directory: string) => Engine): Subject {
+  return { model, supports: { rollback, reopen: true }, create, newDirectory };
 }
 
-export const memory: Subject = registered('memory', false);
-export const kv: Subject = registered('kv', true);
+export const memory: Subject = built(
+  'memory',
+  false,
+  (directory) => new MemoryEngine({ directory, disk: realDisk }),
+);
+export const kv: Subject = built('kv', true, (directory) => new KvEngine({ directory }));
 /** So little memory that most reads go to the disk. */
-const coldKv: Subject = registered('kv', true, 64 * 1024);
+const coldKv: Subject = built(
+  'kv',
+  true,
+  (directory) => new KvEngine({ directory, cacheBytes: 64 * 1024 }),
+);
 
 export interface NamedSubject {
   name: string;

@@ -6,7 +6,7 @@
 
 import type { WaitingWork } from '../../gateway/round-turns.ts';
 
-export interface WaitingRequest {
+interface WaitingRequest {
   /** Identity of its connection. */
   readonly connection: object;
   /** The connection had a request before. */

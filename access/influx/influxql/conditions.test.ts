@@ -1,11 +1,22 @@
 import { describe, expect, test } from 'vitest';
 import type { SeriesFilter } from '../../../contracts/series-store.ts';
-import { splitCondition } from './conditions.ts';
+import type { Expression } from './ast.ts';
+import { splitTags, splitTime } from './conditions.ts';
 import { parseQuery } from './parser/parser.ts';
 import { print } from './parser/print.ts';
+import type { ReduceContext } from './parser/reduce.ts';
 
 const now = 1_600_000_000_000_000_000n;
 const fields = new Set(['v', 'i']);
+
+interface ConditionContext extends ReduceContext {
+  isTag(name: string): boolean;
+}
+
+function splitCondition(where: Expression | undefined, context: ConditionContext) {
+  const { from, to, rest } = splitTime(where, context);
+  return { from, to, ...splitTags(rest, (name) => context.isTag(name)) };
+}
 
 function split(condition: string, timeZone?: string) {
   const [statement] = parseQuery(`SELECT v FROM m WHERE ${condition}`, { now });

@@ -28,22 +28,6 @@ interface TagSplit {
   readonly residual: Expression | undefined;
 }
 
-interface ConditionContext extends ReduceContext {
-  /**
-   * Whether a name is a tag of the measurement: every name that is not a field is a tag, known or
-   * not.
-   */
-  isTag(name: string): boolean;
-}
-
-export function splitCondition(
-  where: Expression | undefined,
-  context: ConditionContext,
-): TimeRange & TagSplit {
-  const { from, to, rest } = splitTime(where, context);
-  return { from, to, ...splitTags(rest, (name) => context.isTag(name)) };
-}
-
 const everything: TimeSplit = { from: undefined, to: undefined, rest: undefined };
 
 /**
