@@ -139,9 +139,9 @@ export function shutRefusal(
   engine: Engine,
   reply: Reply,
 ): NotRun | undefined {
-  const [first, ...others] = commands;
+  const [first] = commands;
   if (state === MarkState.closed) {
-    if (others.length === 0 && answerIfDone(first!.transform, engine, reply)) return undefined;
+    if (answerIfDone(first!.transform, engine, reply)) return undefined;
     reply.error('ERR the partition is closed');
     return { why: 'replaced', leader: 0 };
   }

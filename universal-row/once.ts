@@ -65,8 +65,11 @@ export function once(transform: Transform, write: NumberedWrite): Transform {
   return transform.busy === undefined ? run : Object.assign(numbered, { busy: transform.busy });
 }
 
-interface Numbered extends Transform {
+/** A transform that is applied once. */
+export interface Numbered extends Transform {
   readonly write?: NumberedWrite;
+  /** Answers from the record that `recordOf` has found; of commands that run as one, for all of them. */
+  readonly answer?: (reply: Reply) => void;
 }
 
 /** Answers a numbered write that was done, from the rows of a group that takes no more. False where it was not done. */
@@ -75,14 +78,17 @@ export function answerIfDone(
   engine: { holds(table: number): boolean; table(table: number): RowLookup },
   reply: Reply,
 ): boolean {
-  const { write } = transform as Numbered;
+  const { write, answer: answerAll } = transform as Numbered;
   if (write === undefined || !engine.holds(onceTable)) return false;
   useKey(write);
   const rows = engine.table(onceTable);
   const row = rows.find(key.buf, 0, key.pos);
   if (row === 0) return false;
   rows.value(row, slice);
-  return answerDone(write, reply);
+  if (answerAll === undefined) return answerDone(write, reply);
+  if (!isRecorded(write)) return false;
+  answerAll(reply);
+  return true;
 }
 
 type RowLookup = Pick<Rows, 'find' | 'value'>;
@@ -111,17 +117,22 @@ function useKey({ node, number }: NumberedWrite): void {
 
 /** Whether it was done, or is older than one that was: it is answered then. */
 function wasDone(rows: Rows, write: NumberedWrite, reply: Reply): boolean {
+  return find(rows, write) && answerDone(write, reply);
+}
+
+/** Whether its slot has a row, which `slice` then has. */
+function find(rows: Rows, write: NumberedWrite): boolean {
   const home = rows.table;
   rows.useTable(onceTable - write.first);
   useKey(write);
   const row = rows.find(key.buf, 0, key.pos);
   if (row !== 0) rows.value(row, slice);
   rows.useTable(home);
-  return row !== 0 && answerDone(write, reply);
+  return row !== 0;
 }
 
-/** `slice` has the row of its slot. */
-function answerDone(write: NumberedWrite, reply: Reply): boolean {
+/** Whether `slice` is of this write, or of a later one in its slot. The reader is then where the answer is. */
+function isRecorded(write: NumberedWrite): boolean {
   reader.set(slice.b, slice.s, slice.s + slice.n);
   const incarnation = reader.varint();
   const sequence = reader.varint();
@@ -129,10 +140,45 @@ function answerDone(write: NumberedWrite, reply: Reply): boolean {
   const own = Math.floor(write.number / mostSlots);
   if (incarnation === write.incarnation && sequence < own) return false;
   // The slot has been taken by another write, so no caller waits for this one.
-  if (incarnation !== write.incarnation || sequence !== own) reply.error(outcomeUnknown);
+  isOther = incarnation !== write.incarnation || sequence !== own;
+  return true;
+}
+
+let isOther = false;
+
+/** `slice` has the row of its slot. */
+function answerDone(write: NumberedWrite, reply: Reply): boolean {
+  if (!isRecorded(write)) return false;
+  if (isOther) reply.error(outcomeUnknown);
   else if (reader.left > 0) copyValue(reader, reply);
   else reply.error(answerLost);
   return true;
+}
+
+/** The record of a write: the answers in it, if they were kept. Undefined where there is none. */
+export function recordOf(rows: Rows, write: NumberedWrite): boolean {
+  return find(rows, write) && isRecorded(write);
+}
+
+/** After `recordOf`, or before `Numbered.answer`: the kept answers, in a buffer that is used again; or the text of an error. */
+export function recordedAnswers(): WireReader | string {
+  if (isOther) return outcomeUnknown;
+  return reader.left > 0 ? reader : answerLost;
+}
+
+/** Records a write, with its answers where these can be kept. */
+export function record(rows: Rows, write: NumberedWrite, answers?: Uint8Array): void {
+  value.reset(false);
+  value.varint(write.incarnation);
+  value.varint(Math.floor(write.number / mostSlots));
+  if (answers !== undefined && answers.length <= maxAnswerBytes) {
+    value.raw(Buffer.from(answers.buffer, answers.byteOffset, answers.length), 0, answers.length);
+  }
+  const home = rows.table;
+  rows.useTable(onceTable - write.first);
+  useKey(write);
+  rows.putValue(key.buf, 0, key.pos, value.buf, 0, value.pos, 0);
+  rows.useTable(home);
 }
 
 function noteFailure(rows: Rows, write: NumberedWrite, error: CommandError): void {
@@ -143,15 +189,11 @@ function noteFailure(rows: Rows, write: NumberedWrite, error: CommandError): voi
 
 /** `reply` has the answer from `from` on, where it can be kept. */
 function note(rows: Rows, write: NumberedWrite, reply: Reply | undefined, from: number): void {
-  value.reset(false);
-  value.varint(write.incarnation);
-  value.varint(Math.floor(write.number / mostSlots));
-  const isKept = reply instanceof ValueWriter && !(reply instanceof LongValues);
-  const n = isKept ? reply.pos - from : 0;
-  if (isKept && n <= maxAnswerBytes) value.raw(reply.buf, from, n);
-  const home = rows.table;
-  rows.useTable(onceTable - write.first);
-  useKey(write);
-  rows.putValue(key.buf, 0, key.pos, value.buf, 0, value.pos, 0);
-  rows.useTable(home);
+  record(rows, write, answersIn(reply, from));
+}
+
+/** The values in a reply from `from` on, where they can be had. */
+export function answersIn(reply: Reply | undefined, from: number): Uint8Array | undefined {
+  if (!(reply instanceof ValueWriter) || reply instanceof LongValues) return undefined;
+  return reply.buf.subarray(from, reply.pos);
 }

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { ownLevel } from '../../contracts/cluster.ts';
 import { EmbeddedDocumentStore } from '../../control/metadata/embedded-document-store.ts';
 import { admitNode } from './join.ts';
 import { divisionOf, divisionProblem, recordDivision, seriesDivision } from './series-division.ts';
@@ -46,7 +47,13 @@ test('a node that wants another number is told so', async () => {
     ...{ control: 'h:1', redis: '', influx: '', redisClients: '', influxClients: '', admin: '' },
   };
   const join = (seriesPartitions: number, id: string) =>
-    admitNode(store, 7, { joinId: id.repeat(32), zone: '', addresses, level: 5, seriesPartitions });
+    admitNode(store, 7, {
+      joinId: id.repeat(32),
+      zone: '',
+      addresses,
+      level: ownLevel,
+      seriesPartitions,
+    });
   await expect(join(2, 'a')).rejects.toMatchObject({
     outcome: 'refused',
     code: 'DIVISION',

@@ -13,12 +13,13 @@ import type {
   TenantQuestion,
 } from '../../access/redis/elsewhere.ts';
 import type { PublishedMessage } from '../../access/redis/fan-out.ts';
-import type {
-  ClusterView,
-  GroupDefinition,
-  GroupMinutes,
-  MinuteSpan,
-  ReplicaStatus,
+import {
+  clusterLevel,
+  type ClusterView,
+  type GroupDefinition,
+  type GroupMinutes,
+  type MinuteSpan,
+  type ReplicaStatus,
 } from '../../contracts/cluster.ts';
 import type { PartitionQuestion } from '../../contracts/partition-map.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
@@ -108,6 +109,8 @@ export function groupKey({ tenant, model, partition }: GroupScope): string {
   return partition === undefined ? `${tenant}/${model}` : `partition ${partition}`;
 }
 
+/** From which on nodes know transactions by their numbers. */
+const transactionLevel = 6;
 /** Time for the other nodes' answers to a cluster-wide request of a client. */
 const answerMs = 1000;
 
@@ -138,6 +141,7 @@ export class ClusterRows implements Elsewhere {
   readonly #groups: PlaneGroups<Pod>;
   readonly #server: PodServer;
   readonly #executors = new Map<number, GroupExecutor>();
+  #level = 1;
   /** Groups that have yet to be made, by `groupKey`: commands wait in them. */
   readonly #awaited = new Map<string, { executor: GroupExecutor; place: GroupPlace }>();
   readonly #links = new Map<number, NodeLink>();
@@ -360,6 +364,7 @@ export class ClusterRows implements Elsewhere {
   }
 
   async #adopt({ nodes, groups }: ClusterView): Promise<void> {
+    this.#level = clusterLevel(nodes);
     const places = this.#groups.setNodes(nodes);
     this.#connect(places);
     this.messages.setPlaces(places);
@@ -421,6 +426,7 @@ export class ClusterRows implements Elsewhere {
         mayWait: model === 'kv',
         waitMs: leaderWaitMs,
       },
+      numbersTransactions: () => this.#level >= transactionLevel,
       local: () => this.#groups.pod(place.group),
       log: () => this.#groups.log(place.group),
       moved: () => {

@@ -4,6 +4,7 @@ import { Arguments } from '../../universal-row/arguments.ts';
 import type { LocalPod } from '../../contracts/local-pod.ts';
 import { type Command, isWrite, type NotRun } from '../../universal-row/command.ts';
 import { type NumberedWrite, once } from '../../universal-row/once.ts';
+import { executeTogether } from '../../universal-row/once-together.ts';
 import {
   Answer,
   AnswerFlag,
@@ -20,6 +21,7 @@ import {
 } from '../../universal-row/protocol/row-messages.ts';
 import { ValueWriter } from '../../universal-row/protocol/values.ts';
 import { WireError, WireReader } from '../../universal-row/protocol/wire.ts';
+import type { Reply } from '../../universal-row/reply.ts';
 import { type AnswerSink, Answers } from './answers.ts';
 import { Lane } from './lane.ts';
 import { LateAnswers, type RequestsLink } from './late-answers.ts';
@@ -422,13 +424,18 @@ export class GatewayRequests {
     if (this.#mustWait(lane, reader, at, cameAt)) return;
     const copy = new WireReader(Buffer.from(reader.buf.subarray(from, reader.pos)));
     const commands: Command[] = [];
-    for (let i = 0; i < count; i++) commands.push(this.#queued(copy, lane));
+    // The first command carries the number of all of them.
+    let number = 0;
+    for (let i = 0; i < count; i++) {
+      commands.push(this.#queued(copy, lane));
+      if (i === 0 && this.#head.flags & CommandFlag.hasSequence) number = this.#head.sequence;
+    }
     const { table } = commands[0] ?? lane.session;
     const pod = this.#podFor(lane, table, reader, at, cameAt);
     if (pod === undefined) return;
     const { podOf } = this.#turns.options;
     if (commands.every((one) => podOf(one.table)?.executor === pod.executor)) {
-      this.#runAll(lane, pod, commands, watches);
+      this.#runAll(lane, pod, commands, watches, number);
     } else {
       this.#refuseInOrder(lane, this.#answersOf(pod.executor), { why: 'moved', leader: 0 });
     }
@@ -447,7 +454,13 @@ export class GatewayRequests {
     return command;
   }
 
-  #runAll(lane: Lane, pod: ServedPod, commands: Command[], watches: readonly number[]): void {
+  #runAll(
+    lane: Lane,
+    pod: ServedPod,
+    commands: Command[],
+    watches: readonly number[],
+    number: number,
+  ): void {
     const { session, work } = lane;
     const { executor } = pod;
     const { losses } = executor;
@@ -460,16 +473,25 @@ export class GatewayRequests {
     const own = pod.mayWait ? this.#ownWriter(session) : undefined;
     // Until it is asked whether it may run, all that is answered is why it did not.
     let bits = 0;
-    const isClean = (): boolean => {
-      const touched = this.#observations.isTouched(watches);
-      bits = AnswerFlag.isTransaction | (touched ? AnswerFlag.notRun : 0);
-      return !touched;
+    const begin = (_reply: Reply, hasRun: boolean): void => {
+      bits = AnswerFlag.isTransaction | (hasRun ? 0 : AnswerFlag.notRun);
+    };
+    const isClean = (): boolean => !this.#observations.isTouched(watches);
+    const before = (reply: Reply): boolean => {
+      const hasRun = isClean();
+      begin(reply, hasRun);
+      return hasRun;
     };
     const command = commands[0] ?? lane.command;
     command.notRun = undefined;
     command.isUndone = false;
     const bitsNow = (): number => (command.isUndone === true ? 0 : bits);
-    const done = executor.executeAll(commands, own ?? writer, isClean);
+    const to = own ?? writer;
+    const write = { ...this.#gateway, number, first: session.first };
+    const done =
+      number === 0
+        ? executor.executeAll(commands, to, before)
+        : executeTogether(executor, commands, to, write, { isClean, begin });
     if (done instanceof Promise) {
       answers.takeBack(start);
       this.#turns.ran(executor);

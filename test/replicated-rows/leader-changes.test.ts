@@ -117,6 +117,84 @@ test.each<[string, () => unknown, number[], boolean]>([
   },
 );
 
+interface Executed {
+  /** Answers of INCR within transactions. */
+  counts: number[];
+  /** Transactions with a watched key that ran. */
+  swaps: number;
+  /** Of them, how many were answered that they had not run. */
+  refused: number;
+  others: string[];
+}
+
+/** INCR and RPUSH as one, and a counter that is read, and written unless it was changed. */
+async function transactions(
+  client: RespClient,
+  name: string,
+  isOver: () => boolean,
+): Promise<Executed> {
+  const executed: Executed = { counts: [], swaps: 0, refused: 0, others: [] };
+  for (let n = 0; !isOver(); n++) {
+    const plain = await client.pipeline([
+      ['MULTI'],
+      ['INCR', 'all'],
+      ['RPUSH', `list:${name}`, String(n)],
+      ['EXEC'],
+    ]);
+    const counted = /^\*\[:(\d+) :(\d+)\]$/.exec(show(plain[3]!));
+    if (counted === null) executed.others.push(show(plain[3]!));
+    else {
+      executed.counts.push(Number(counted[1]));
+      expect(Number(counted[2])).toBe(executed.counts.length);
+    }
+    await client.text('WATCH', 'swapped');
+    const before = Number((await client.text('GET', 'swapped')).replace(/\D/g, ''));
+    const swap = await client.pipeline([
+      ['MULTI'],
+      ['SET', 'swapped', String(before + 1)],
+      ['RPUSH', 'swaps', name],
+      ['EXEC'],
+    ]);
+    const text = show(swap[3]!);
+    if (text === '(nil array)') executed.refused++;
+    else if (text.startsWith('*[+OK :')) executed.swaps++;
+    else executed.others.push(text);
+  }
+  return executed;
+}
+
+test.each<[string, () => unknown]>([
+  ['is asked to go', () => rows.transfer()],
+  ['is cut off', () => rows.depose()],
+  ['loses its links', async () => (await rows.leader()).breakLinks()],
+])(
+  'transactions through another node while the leader %s are done once, and their outcome is known',
+  async (_how, change) => {
+    let isOver = false;
+    const clients = await Promise.all(Array.from({ length: 6 }, () => rows.node(4).client()));
+    await clients[0]!.text('SET', 'swapped', '0');
+    const running = Promise.all(
+      clients.map((one, i) => transactions(one, String(i), () => isOver)),
+    );
+    for (let i = 0; i < 5; i++) {
+      await pause(300);
+      await change();
+    }
+    await pause(300);
+    isOver = true;
+    const executed = await running;
+    expect(executed.flatMap(({ others }) => others)).toEqual([]);
+    const reader = await rows.node(4).client();
+    const counts = executed.flatMap(({ counts: some }) => some);
+    expect(new Set(counts).size).toBe(counts.length);
+    expect(await reader.text('GET', 'all')).toBe(`"${counts.length}"`);
+    const swaps = executed.reduce((sum, one) => sum + one.swaps, 0);
+    expect(swaps).toBeGreaterThan(0);
+    expect(await reader.text('LLEN', 'swaps')).toBe(`:${swaps}`);
+    expect(await reader.text('GET', 'swapped')).toBe(`"${swaps}"`);
+  },
+);
+
 test('a command that waits for a key is served behind a change of the leader, by any node', async () => {
   const waiting: Promise<string>[] = [];
   for (const node of [1, 2, 3, 4]) {

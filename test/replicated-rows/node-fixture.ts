@@ -80,6 +80,7 @@ export class ClusterNode {
       waitMs: 5000,
       refusalOf: () => undefined,
       mayWait: false,
+      numbersTransactions: () => true,
     });
     this.group.setReplicas(cluster.replicas);
     const router = new Router();

@@ -1,52 +1,127 @@
 // A gateway's request to a group, wherever its leader is; it may be retried.
 
 import type { LocalPod } from '../../../contracts/local-pod.ts';
-import type { Command } from '../../../universal-row/command.ts';
-import type { RowCommands } from '../../../universal-row/executor.ts';
+import { type Command, isWrite } from '../../../universal-row/command.ts';
+import type { RowCommands, TransactionWatch } from '../../../universal-row/executor.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import { type NumberedWrite, once } from '../../../universal-row/once.ts';
+import { executeTogether } from '../../../universal-row/once-together.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
-import type { GroupPlace } from './group-observers.ts';
+import type { GroupObservers, GroupPlace } from './group-observers.ts';
+
+/** Who sends it: the part of a write's number that all writes of a gateway share. */
+type Gateway = Pick<NumberedWrite, 'node' | 'incarnation'>;
 
 /** A command, or several that run as one. */
 export interface Attempt {
-  /** Where it is noted why they were not run. */
+  /** Where it is noted why they were not run, and where their number is. */
   readonly first: Command;
-  /** Nothing else runs with it. */
-  readonly isAlone: boolean;
+  /** It writes, and gets a number by which it is done once. */
+  readonly isOnce: boolean;
   /** The error to answer where they would have to be sent to another process, if they may not. */
   readonly onlyHere: string | undefined;
-  run(place: GroupPlace, reply: Reply): MaybePromise<Reply | void>;
+  /** `mayBeDone`: with its number, under another leader. */
+  run(place: GroupPlace, reply: Reply, mayBeDone?: boolean): MaybePromise<Reply | void>;
   /** As `run`, where other groups have the rows by now. */
   runAt(successor: RowCommands, reply: Reply): MaybePromise<Reply | void>;
 }
 
-export function attemptOf(command: Command): Attempt {
+export function attemptOf(command: Command, gateway: Gateway): Attempt {
   return {
     first: command,
-    isAlone: true,
+    isOnce: isWrite(command.action) && command.leavesNothing !== true,
     onlyHere: command.onlyHere,
-    run: (place, own) => place.execute(command, own),
+    run: (place, own, mayBeDone) =>
+      mayBeDone === true && !('link' in place)
+        ? runOnce(place, command, own, gateway)
+        : place.execute(command, own),
     runAt: (successor, own) => successor.execute(command, own),
   };
 }
 
 /** Runs on the pod of this process a command that may have run under another leader. */
-export async function runOnce(
+async function runOnce(
   place: LocalPod,
-  attempt: Attempt,
+  command: Command,
   reply: Reply,
-  gateway: Pick<NumberedWrite, 'node' | 'incarnation'>,
+  gateway: Gateway,
 ): Promise<Reply | void> {
-  const { node, incarnation } = gateway;
-  const { first } = attempt;
-  const { transform, once: number, span } = first;
+  const { transform, once: number, span } = command;
   if (number !== undefined) {
-    first.transform = once(transform, { node, incarnation, number, first: span.first });
+    command.transform = once(transform, { ...gateway, number, first: span.first });
   }
   try {
-    return await attempt.run(place, reply);
+    return await place.execute(command, reply);
   } finally {
-    first.transform = transform;
+    command.transform = transform;
+  }
+}
+
+/** Commands that run as one, unless a row that `watch` observes was touched. */
+export class TransactionAttempt implements Attempt {
+  readonly first: Command;
+  readonly isOnce: boolean;
+  readonly onlyHere: string | undefined;
+  readonly #commands: readonly Command[];
+  readonly #before: (reply: Reply) => boolean;
+  readonly #watch: TransactionWatch | undefined;
+  readonly #observers: GroupObservers;
+  readonly #gateway: Gateway;
+
+  constructor(
+    commands: readonly [Command, ...Command[]],
+    before: (reply: Reply) => boolean,
+    watch: TransactionWatch | undefined,
+    {
+      observers,
+      gateway,
+      isOnce,
+    }: { observers: GroupObservers; gateway: Gateway; isOnce: boolean },
+  ) {
+    this.first = commands[0];
+    // One number is for one log: commands of this gateway alone are in none.
+    this.isOnce =
+      isOnce && commands.some(({ action, isLocal }) => isLocal !== true && isWrite(action));
+    this.onlyHere = commands.find(({ onlyHere }) => onlyHere !== undefined)?.onlyHere;
+    this.#commands = commands;
+    this.#before = before;
+    this.#watch = watch;
+    this.#observers = observers;
+    this.#gateway = gateway;
+  }
+
+  run(place: GroupPlace, reply: Reply, mayBeDone = false): MaybePromise<Reply | void> {
+    const watch = this.#watch;
+    const watched = watch && this.#observers.watchAt(place, watch);
+    if (watched === 'missed') watch!.dirty = true;
+    const number = mayBeDone ? this.first.once : undefined;
+    if (number !== undefined && !('link' in place)) return this.#runOnce(place, reply, number);
+    if (watch?.dirty !== true) {
+      return place.executeAll(this.#commands, reply, this.#before, watched as TransactionWatch);
+    }
+    // A remote replica does not see keys watched in other groups, nor what was missed.
+    if (number === undefined) this.#before(reply);
+    else if ('link' in place) {
+      return place.executeAll(this.#commands, reply, this.#before, watch, true);
+    }
+  }
+
+  #runOnce(place: LocalPod, reply: Reply, number: number): MaybePromise<Reply | void> {
+    const watch = this.#watch;
+    const write = { ...this.#gateway, number, first: this.first.span.first };
+    return executeTogether(place, this.#commands, reply, write, {
+      isClean: () => watch?.dirty !== true,
+      begin: (own, hasRun) => {
+        if (watch !== undefined) watch.dirty = !hasRun;
+        this.#before(own);
+      },
+    });
+  }
+
+  runAt(successor: RowCommands, reply: Reply): MaybePromise<Reply | void> {
+    const watch = this.#watch;
+    // What was watched here may have changed there.
+    if (watch !== undefined && this.#observers.has(watch)) watch.dirty = true;
+    return successor.executeAll(this.#commands, reply, this.#before, watch);
   }
 }

@@ -139,6 +139,7 @@ beforeEach(() => {
     waitMs: 300,
     refusalOf: () => 'known here',
     mayWait: false,
+    numbersTransactions: () => true,
   });
   group.setReplicas([1, 2, 3]);
 });

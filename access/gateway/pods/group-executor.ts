@@ -2,12 +2,7 @@
 // for a short while where none is known to lead.
 
 import type { LocalPod, ReplicaLog } from '../../../contracts/local-pod.ts';
-import {
-  type Command,
-  isWrite,
-  type NotRun,
-  type ReadBounds,
-} from '../../../universal-row/command.ts';
+import type { Command, NotRun, ReadBounds } from '../../../universal-row/command.ts';
 import type {
   Executor,
   Outcome,
@@ -18,12 +13,13 @@ import type {
 } from '../../../universal-row/executor.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
-import type { ChangeListener, RowChange } from '../../../universal-row/row-change.ts';
-import { type Attempt, attemptOf, runOnce } from './attempt.ts';
+import type { ChangeListener } from '../../../universal-row/row-change.ts';
+import { type Attempt, attemptOf, TransactionAttempt } from './attempt.ts';
 import { GroupObservers, type GroupPlace } from './group-observers.ts';
-import type { GroupTurn, GroupTurns } from './group-turns.ts';
+import { type GroupTurn, type GroupTurns, touchingFirst } from './group-turns.ts';
+import { FollowerReads } from './follower-reads.ts';
+import { LeaderWait } from './leader-wait.ts';
 import { maybeRun, outcomeUnknown, type RemoteExecutor } from './remote-executor.ts';
-import { catchUp } from './session-reads.ts';
 import { WriteNumbers } from './write-numbers.ts';
 
 interface GroupExecutorOptions {
@@ -47,6 +43,8 @@ interface GroupExecutorOptions {
   readonly successorOf?: ((number: number) => RowCommands | undefined) | undefined;
   /** The pod of this process may answer later than in the same tick, without an answer of its own for that. */
   readonly mayWait: boolean;
+  /** Whether all nodes know transactions by their numbers. */
+  readonly numbersTransactions: () => boolean;
 }
 
 /** Counters since the start. */
@@ -63,6 +61,7 @@ export interface GroupStats {
 }
 
 const replicasPerNode = 2 ** 20;
+/** Milliseconds between two replicas that are asked whether they lead. */
 const retryMs = 50;
 /** Commands that wait for a leader of one group at most. */
 const maxWaiting = 16_384;
@@ -75,7 +74,6 @@ const tooManyWait =
 export class GroupExecutor implements Executor {
   /** Numbers of writes sent to other processes, where these record them. */
   readonly #numbers = new WriteNumbers();
-  readonly stats: GroupStats = { waiting: 0, waited: 0, movedOn: 0, readHere: 0, withoutLeader: 0 };
   readonly #options: GroupExecutorOptions;
   readonly #turn: GroupTurn = { pod: undefined, losses: 0 };
   readonly #observers = new GroupObservers();
@@ -91,18 +89,30 @@ export class GroupExecutor implements Executor {
   #nextAsked = 0;
   /** Monotonic milliseconds of the last such question. */
   #askedAt = -Infinity;
-  #waiters: (() => void)[] = [];
-  #timer: NodeJS.Timeout | undefined;
+  readonly #wait = new LeaderWait();
+  readonly #reads: FollowerReads;
+  readonly #counts = { movedOn: 0, withoutLeader: 0 };
   #listener: ChangeListener | undefined;
 
   constructor(options: GroupExecutorOptions) {
     this.#options = options;
+    this.#reads = new FollowerReads({
+      group: options.group,
+      log: () => options.log?.(),
+      may: (pod, bounds) => this.#pod === pod && this.mayReadHere(bounds),
+      elsewhere: (command, reply) => this.#findFor(command, reply),
+    });
     this.localChanged();
     options.turns.add(this);
   }
 
   get group(): number {
     return this.#options.group;
+  }
+
+  get stats(): GroupStats {
+    const { waiting, waited } = this.#wait;
+    return { waiting, waited, readHere: this.#reads.count, ...this.#counts };
   }
 
   /** Nodes that have replicas with a vote. */
@@ -211,7 +221,7 @@ export class GroupExecutor implements Executor {
       this.#lastLeader = node;
     }
     this.#observers.moveTo(this.#placeOf(node));
-    if (node !== 0) this.#wake();
+    if (node !== 0) this.#wait.wake();
   }
 
   #placeOf(node: number): GroupPlace | undefined {
@@ -222,8 +232,7 @@ export class GroupExecutor implements Executor {
 
   /** Ends the executor's use. */
   close(): void {
-    clearTimeout(this.#timer);
-    this.#wake();
+    this.#wait.close();
     this.#options.turns.delete(this);
   }
 
@@ -238,7 +247,7 @@ export class GroupExecutor implements Executor {
     command.notRun = undefined;
     const pod = this.#pod;
     if (pod?.role !== 'leader' || command.once !== undefined) {
-      if (this.mayReadHere(command.bounds)) return this.#readHere(pod!, command, reply);
+      if (this.mayReadHere(command.bounds)) return this.#reads.read(pod!, command, reply);
       return this.#findFor(command, reply);
     }
     command.bounds?.session?.moved();
@@ -248,9 +257,10 @@ export class GroupExecutor implements Executor {
     const mark = reply.mark();
     const done = pod.execute(command, reply);
     if (done instanceof Promise) {
-      return this.#afterHere(done, attemptOf(command), pod, losses, reply, mark);
+      return this.#afterHere(done, attemptOf(command, this.#options), pod, losses, reply, mark);
     }
-    if (command.notRun !== undefined) return this.#refusedHere(attemptOf(command), reply, mark);
+    if (command.notRun !== undefined)
+      return this.#refusedHere(attemptOf(command, this.#options), reply, mark);
   }
 
   /** A pod that leads refuses at once what is about a partition that is, or was, handed over to another group. */
@@ -268,33 +278,7 @@ export class GroupExecutor implements Executor {
 
   #findFor(command: Command, reply: Reply): Promise<Reply | void> {
     command.bounds?.session?.moved();
-    return this.#find(attemptOf(command), reply);
-  }
-
-  #readHere(pod: LocalPod, command: Command, reply: Reply): MaybePromise<Reply | void> {
-    const session = command.bounds?.session;
-    if (session === undefined) return this.#readNow(pod, command, reply);
-    const isThere = catchUp(session, this.group, this.#options.log?.());
-    const read = (may: boolean): MaybePromise<Reply | void> =>
-      may && this.#pod === pod && this.mayReadHere(command.bounds)
-        ? this.#readNow(pod, command, reply)
-        : this.#findFor(command, reply);
-    return isThere instanceof Promise ? isThere.then(read) : read(isThere);
-  }
-
-  #readNow(pod: LocalPod, command: Command, reply: Reply): MaybePromise<Reply | void> {
-    this.stats.readHere++;
-    const mark = reply.mark();
-    const done = pod.read(command, reply);
-    if (!(done instanceof Promise)) return this.#afterRead(command, reply, mark);
-    return done.then((own) => this.#afterRead(command, own ?? reply, mark) ?? own);
-  }
-
-  #afterRead(command: Command, reply: Reply, mark: number): Promise<Reply | void> | undefined {
-    if (command.notRun === undefined) return undefined;
-    command.notRun = undefined;
-    reply.rollback(mark);
-    return this.#findFor(command, reply);
+    return this.#find(attemptOf(command, this.#options), reply);
   }
 
   executeAll(
@@ -309,23 +293,11 @@ export class GroupExecutor implements Executor {
       return;
     }
     first.notRun = undefined;
-    const attempt: Attempt = {
-      first,
-      isAlone: false,
-      onlyHere: commands.find(({ onlyHere }) => onlyHere !== undefined)?.onlyHere,
-      run: (place, own) => {
-        const watched = watch && this.#observers.watchAt(place, watch);
-        if (watched === 'missed') watch!.dirty = true;
-        // A remote replica does not see keys watched in other groups.
-        if (watched === 'missed' || watch?.dirty === true) before(own);
-        else return place.executeAll(commands, own, before, watched);
-      },
-      runAt: (successor, own) => {
-        // What was watched here may have changed there.
-        if (watch !== undefined && this.#observers.has(watch)) watch.dirty = true;
-        return successor.executeAll(commands, own, before, watch);
-      },
-    };
+    const attempt = new TransactionAttempt([first, ...commands.slice(1)], before, watch, {
+      observers: this.#observers,
+      gateway: this.#options,
+      isOnce: this.#options.numbersTransactions(),
+    });
     const pod = this.#pod;
     if (pod?.role !== 'leader') return this.#find(attempt, reply);
     if (this.#leader !== this.#options.node) this.#setLeader(this.#options.node);
@@ -357,7 +329,7 @@ export class GroupExecutor implements Executor {
     attempt.first.notRun = undefined;
     if (own === undefined) reply.rollback(mark);
     else own.rollback(0);
-    this.stats.movedOn++;
+    this.#counts.movedOn++;
     return (await this.#find(attempt, own ?? reply)) ?? own;
   }
 
@@ -365,8 +337,7 @@ export class GroupExecutor implements Executor {
   async #find(attempt: Attempt, reply: Reply): Promise<Reply | void> {
     const { first } = attempt;
     // With a number the command was sent before, and its sender releases the number.
-    const isNumbered = isWrite(first.action) && first.leavesNothing !== true;
-    if (!attempt.isAlone || !isNumbered || first.once !== undefined) {
+    if (!attempt.isOnce || first.once !== undefined) {
       return this.#search(attempt, reply, first.once !== undefined);
     }
     const number = this.takeNumber();
@@ -406,8 +377,8 @@ export class GroupExecutor implements Executor {
       const left = deadline - performance.now();
       // One that waits for a key is told when there is a leader.
       const isOver = left <= 0 || (attempt.first.args.hasWaited && !mayBeDone);
-      if (isOver || this.stats.waiting >= maxWaiting) {
-        this.stats.withoutLeader++;
+      if (isOver || this.#wait.waiting >= maxWaiting) {
+        this.#counts.withoutLeader++;
         if (mayBeDone) {
           (own ?? reply).error(outcomeUnknown);
           attempt.first.notRun = maybeRun;
@@ -417,7 +388,7 @@ export class GroupExecutor implements Executor {
         attempt.first.notRun = { why: 'notLeader', leader: 0 };
         return own;
       }
-      await this.#wait();
+      await this.#wait.wait();
     }
   }
 
@@ -452,7 +423,7 @@ export class GroupExecutor implements Executor {
       }
       const { node } = this.#options;
       const asked = this.#leader;
-      const done = attempt.run(place, reply);
+      const done = attempt.run(place, reply, mayBeDone);
       this.#options.turns.written(place.link);
       const answer = await done;
       // The replica was asked as a possible leader, and is the leader.
@@ -466,9 +437,7 @@ export class GroupExecutor implements Executor {
     }
     const { losses } = place;
     this.#options.turns.touch(this.#turn, place, losses);
-    const answer = await (mayBeDone
-      ? runOnce(place, attempt, reply, this.#options)
-      : attempt.run(place, reply));
+    const answer = await attempt.run(place, reply, mayBeDone);
     this.#options.turns.touch(this.#turn, place, losses);
     return answer ?? undefined;
   }
@@ -505,7 +474,7 @@ export class GroupExecutor implements Executor {
 
   /** Takes note of why it was not run. True if another node is known to lead, to be asked at once. */
   #hasHint({ why, leader }: NotRun, place: GroupPlace): boolean {
-    this.stats.movedOn++;
+    this.#counts.movedOn++;
     const { node: own } = this.#options;
     const isLast = this.#leader === 0 || this.#placeOf(this.#leader) === place;
     if (why === 'moved' || why === 'replaced') return false;
@@ -518,30 +487,10 @@ export class GroupExecutor implements Executor {
     return true;
   }
 
-  // ---- waiting
-
-  #wait(): Promise<void> {
-    this.stats.waiting++;
-    this.stats.waited++;
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
-      this.#wake();
-    }, retryMs);
-    return new Promise((resolve) => this.#waiters.push(resolve));
-  }
-
   /** A partition of the group has given way to others: who observes its rows is to do so there. */
   replaced(number: number, observe: RowCommands['observe']): void {
     this.#observers.moveAway(number, observe);
-    this.#wake();
-  }
-
-  #wake(): void {
-    if (this.#waiters.length === 0) return;
-    const waiters = this.#waiters;
-    this.#waiters = [];
-    this.stats.waiting -= waiters.length;
-    for (const go of waiters) go();
+    this.#wait.wake();
   }
 
   // ---- rows that are observed, and changes
@@ -558,30 +507,13 @@ export class GroupExecutor implements Executor {
   }
 
   follow(listener: ChangeListener | undefined): void {
-    this.#listener = listener && this.#touching(listener);
-    this.#pod?.follow(this.#listener);
-  }
-
-  /** Notifications wait for the log, as replies do. */
-  #touching(listener: ChangeListener): ChangeListener {
+    // Notifications wait for the log, as replies do.
     const touch = (): void => {
       const pod = this.#pod;
       if (pod !== undefined) this.#options.turns.touch(this.#turn, pod, pod.losses);
     };
-    return {
-      get wantsMisses() {
-        return listener.wantsMisses;
-      },
-      describe: (args, client) => listener.describe(args, client),
-      rowsChanged: (changes: readonly RowChange[]) => {
-        touch();
-        listener.rowsChanged(changes);
-      },
-      tablesChanged: (tables) => {
-        touch();
-        listener.tablesChanged(tables);
-      },
-    };
+    this.#listener = listener && touchingFirst(listener, touch);
+    this.#pod?.follow(this.#listener);
   }
 
   // ---- ticks: its `GroupTurns` ends those of all groups

@@ -3,7 +3,7 @@
 import type { LocalPod } from '../../../contracts/local-pod.ts';
 import { assert } from '../../../universal-row/assert.ts';
 import type { Outcome, TurnMember } from '../../../universal-row/executor.ts';
-import type { ChangeListener } from '../../../universal-row/row-change.ts';
+import type { ChangeListener, RowChange } from '../../../universal-row/row-change.ts';
 import type { PodLink } from './pod-link.ts';
 
 /** The part of one group in the tick under way. */
@@ -135,4 +135,22 @@ function whenAll(
   const all = pods.slice();
   const at = positions.slice();
   for (let i = 0; i < all.length; i++) all[i]!.whenSettled(at[i]!, one);
+}
+
+/** The listener, of whose every report `touch` is told before. */
+export function touchingFirst(listener: ChangeListener, touch: () => void): ChangeListener {
+  return {
+    get wantsMisses() {
+      return listener.wantsMisses;
+    },
+    describe: (args, client) => listener.describe(args, client),
+    rowsChanged: (changes: readonly RowChange[]) => {
+      touch();
+      listener.rowsChanged(changes);
+    },
+    tablesChanged: (tables) => {
+      touch();
+      listener.tablesChanged(tables);
+    },
+  };
 }

@@ -44,6 +44,8 @@ const partBytes = 1024 * 1024;
 const maxUnsentBytes = 32 * 1024 * 1024;
 /** Largest total of answers in parts. */
 const maxPartsBytes = 1024 * 1024 * 1024;
+/** No row has it: the pod takes it for one that was touched. */
+const unobservedId = 0;
 const retryMs = { first: 20, last: 1000 } as const;
 
 /** A row that an observer wants to hear of. */
@@ -287,12 +289,15 @@ export class PodLink {
     lane.users.push(user);
   }
 
-  /** As `command`, for commands that are run as one unless a row that `watch` observes was touched. */
+  /**
+   * As `command`, for commands that are run as one unless a row that `watch` observes was touched; `touched` where that is
+   * known.
+   */
   transaction(
     lane: RequestLane,
     session: Session,
     commands: readonly { head: CommandHead; args: Arguments }[],
-    watch: RowObserver | undefined,
+    watch: RowObserver | 'touched' | undefined,
     user: LaneUser,
   ): void {
     const out = this.#begin();
@@ -300,7 +305,8 @@ export class PodLink {
     this.sent++;
     out.u8(Request.transaction);
     out.varint(lane.id);
-    const watched = watch === undefined ? [] : this.#idsOf(watch);
+    const watched =
+      watch === undefined ? [] : watch === 'touched' ? [unobservedId] : this.#idsOf(watch);
     out.varint(watched.length);
     for (const id of watched) out.varint(id);
     out.varint(commands.length);

@@ -11,6 +11,7 @@ import type {
   TransactionWatch,
 } from '../../../universal-row/executor.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import { noRows } from '../../../universal-row/once-together.ts';
 import {
   AnswerFlag,
   CommandFlag,
@@ -23,7 +24,6 @@ import { copyValue, copyValues } from '../../../universal-row/protocol/values.ts
 import { WireReader } from '../../../universal-row/protocol/wire.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import type { RowWork } from '../../../universal-row/row-work.ts';
-import type { Rows } from '../../../universal-row/rows.ts';
 import type { PodLink } from './pod-link.ts';
 import type { LaneUser, RequestLane } from './request-lane.ts';
 
@@ -141,6 +141,7 @@ export class RemoteExecutor implements Executor {
     reply: Reply,
     before: (reply: Reply) => boolean,
     watch?: TransactionWatch,
+    isTouched = false,
   ): MaybePromise<Reply | void> {
     const { link } = this;
     if (!link.isUp) {
@@ -160,10 +161,15 @@ export class RemoteExecutor implements Executor {
       }
       heads.push({ head, args: command.args });
     }
+    const number = commands[0]?.once;
+    if (number !== undefined && heads[0] !== undefined) {
+      heads[0].head.flags |= CommandFlag.hasSequence;
+      heads[0].head.sequence = number;
+    }
     return new Promise((resolve) => {
       const lane = link.takeLane();
       const call = new RemoteTransaction(link, lane, commands, reply, before, watch, resolve);
-      link.transaction(lane, session, heads, watch, call);
+      link.transaction(lane, session, heads, isTouched ? 'touched' : watch, call);
     });
   }
 
@@ -343,10 +349,3 @@ class RemoteTransaction extends RemoteCall {
     }
   }
 }
-
-/** Commands about a gateway have none. */
-const noRows = new Proxy({} as Rows, {
-  get: () => {
-    throw new TypeError('a command of the gateway has no rows');
-  },
-});

@@ -1,0 +1,35 @@
+// Commands of a group that wait for a leader: all of them look again when one is known, and every now and then.
+
+const retryMs = 50;
+
+export class LeaderWait {
+  /** Commands that wait now, and that have waited since the start. */
+  waiting = 0;
+  waited = 0;
+  #waiters: (() => void)[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  /** Resolves when it is worth to look again. */
+  wait(): Promise<void> {
+    this.waiting++;
+    this.waited++;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.wake();
+    }, retryMs);
+    return new Promise((resolve) => this.#waiters.push(resolve));
+  }
+
+  wake(): void {
+    if (this.#waiters.length === 0) return;
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    this.waiting -= waiters.length;
+    for (const go of waiters) go();
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.wake();
+  }
+}
