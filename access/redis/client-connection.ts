@@ -38,7 +38,7 @@ export abstract class ClientConnection<C extends Client & TickClient> extends Se
     this.createdAt = now;
     this.address = `${socket.remoteAddress ?? '?'}:${socket.remotePort ?? 0}`;
     this.localAddress = `${socket.localAddress ?? '?'}:${socket.localPort ?? 0}`;
-    this.output = new ClientOutput(socket, this.held);
+    this.output = new ClientOutput(socket, this.held, () => this.drained());
   }
 
   /** Releases the resources of the connection's commands: the socket is closed. */
@@ -87,14 +87,19 @@ export abstract class ClientConnection<C extends Client & TickClient> extends Se
 
   // ---- out
 
-  /** Sends bytes that the caller may reuse if the answer is true; false when the socket still holds them. */
-  send(bytes: Buffer): boolean {
+  /** Sends a range of bytes that the caller may reuse if the answer is true; false when the socket still holds them. */
+  send(bytes: Buffer, start: number, end: number): boolean {
     if (this.#isClosed) return true;
-    this.bytesOut += bytes.length;
+    this.bytesOut += end - start;
     const { server } = this;
-    const isFree = this.output.send(this.client, bytes, server.output, server.tick.now);
+    const isFree = this.output.send(this.client, bytes, start, end, server.output, server.tick.now);
     if (this.#isClosing) this.endSoon();
     return isFree;
+  }
+
+  /** Bytes of its output that have not left yet. */
+  get unsentBytes(): number {
+    return this.output.waiting;
   }
 
   /** All that was written has left. */
@@ -157,7 +162,7 @@ export abstract class ClientConnection<C extends Client & TickClient> extends Se
    * arrive is reset, and the client may lose the last reply; then it is closed.
    */
   endSoon(): void {
-    this.socket.end();
+    this.output.end();
     this.server.output.closeLater(this.client);
   }
 

@@ -3,6 +3,7 @@
 
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { DirectWrites } from './direct-write.ts';
 import type { HeldMemory } from './held-memory.ts';
 import type { OutputWatch } from './output-limits.ts';
 
@@ -12,6 +13,7 @@ const highWaterBytes = 1024 * 1024;
 export class ClientOutput {
   readonly #socket: Socket;
   readonly #isEncrypted: boolean;
+  readonly #direct: DirectWrites | undefined;
   readonly #held: HeldMemory;
   /** Commands wait until the client has read its answers. */
   isStalled = false;
@@ -21,27 +23,49 @@ export class ClientOutput {
   /** Bytes of it that are counted. */
   #keptBytes = 0;
 
-  constructor(socket: Socket, held: HeldMemory) {
+  /** `left`: bytes have left that the stream did not know of. */
+  constructor(socket: Socket, held: HeldMemory, left: () => void) {
     this.#socket = socket;
     this.#isEncrypted = (socket as Partial<TLSSocket>).encrypted === true;
     this.#held = held;
+    if (this.#isEncrypted) return;
+    this.#direct = new DirectWrites(socket, () => {
+      // Otherwise the stream says when it has no more than it should.
+      if (socket.writableLength <= socket.writableHighWaterMark) left();
+    });
+  }
+
+  /** Bytes that have not left yet. */
+  get waiting(): number {
+    return this.#socket.writableLength + (this.#direct?.waiting ?? 0);
   }
 
   /**
-   * Sends bytes of a tick. True if the caller may reuse them; false when the socket still holds
+   * Sends a range of a tick's output. True if the caller may reuse them; false when the socket still holds
    * them. Unsent bytes are counted, and the client is stalled or disconnected when there are too
    * many. `now` is wall clock.
    */
   send<C extends Parameters<OutputWatch['check']>[0]>(
     client: C,
     bytes: Buffer,
+    start: number,
+    end: number,
     watch: OutputWatch,
     now: number,
   ): boolean {
     const socket = this.#socket;
-    // TLS takes its time with every write, however small: with a copy for it the buffer is free at once.
-    socket.write(this.#isEncrypted ? Buffer.from(bytes) : bytes);
-    const waiting = socket.writableLength;
+    const direct = this.#direct;
+    let isFree = this.#isEncrypted;
+    let waiting = socket.writableLength;
+    if (direct !== undefined && waiting === 0 && direct.write(bytes, start, end)) {
+      waiting = direct.waiting;
+      isFree = direct.isCopied;
+    } else {
+      const range = bytes.subarray(start, end);
+      // TLS takes its time with every write, however small: with a copy for it the buffer is free at once.
+      socket.write(isFree ? Buffer.from(range) : range);
+      waiting = this.waiting;
+    }
     if (waiting === 0) return true;
     // Less than this is counted by nothing that tells when it has left.
     if (waiting > socket.writableHighWaterMark && !this.#held.set('reply', waiting)) {
@@ -53,7 +77,7 @@ export class ClientOutput {
       this.pause();
     }
     watch.check(client, waiting, now);
-    return this.#isEncrypted;
+    return isFree;
   }
 
   /** All that was written has left. True when the client was stalled until now. */
@@ -62,6 +86,12 @@ export class ClientOutput {
     const wasStalled = this.isStalled;
     this.isStalled = false;
     return wasStalled;
+  }
+
+  /** Ends the socket behind all that was sent. */
+  end(): void {
+    this.#direct?.end();
+    this.#socket.end();
   }
 
   // ---- reading

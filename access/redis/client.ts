@@ -92,6 +92,8 @@ export interface Client extends Subscriber, Readonly<ClientAttributes> {
   readonly isExecuting: boolean;
   /** Bytes taken in and not run yet. */
   readonly queryBytes: number;
+  /** Bytes of its output that have not left yet. */
+  readonly unsentBytes: number;
   /** Bytes of the words of the command that runs or ran last, without and with their headers. */
   readonly wordBytes: number;
   readonly commandBytes: number;

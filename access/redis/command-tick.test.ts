@@ -158,7 +158,7 @@ test('answers that saw what may be lost become errors, one a command', async () 
   const sent: string[] = [];
   const one = (name: string): TickClient => ({
     ...client(name, 0),
-    send: (bytes) => sent.push(`${name} ${bytes.toString()}`) > 0,
+    send: (bytes, start, end) => sent.push(`${name} ${bytes.toString('latin1', start, end)}`) > 0,
     destroy: () => sent.push(`${name} destroyed`),
   });
   const [a, b, c] = [one('a'), one('b'), one('c')];
@@ -190,7 +190,7 @@ test('answers leave in order for each client, whichever log is settled first', a
   const sent: string[] = [];
   const one = (name: string): TickClient => ({
     ...client(name, 0),
-    send: (bytes) => sent.push(name + bytes.toString()) > 0,
+    send: (bytes, start, end) => sent.push(name + bytes.toString('latin1', start, end)) > 0,
   });
   const [a, b, c] = [one('a'), one('b'), one('c')];
   const run = async (at: [number, number], ...answers: [TickClient, string][]): Promise<void> => {

@@ -4,6 +4,7 @@
 // with fsync=always they wait for the disk first. Where a log may lose entries, they wait until
 // their outcome is known, and errors replace answers that depend on lost entries.
 
+import { performance } from 'node:perf_hooks';
 import type { StepSource, StepWatcher } from '../../contracts/step-watcher.ts';
 import type { PodAdmission } from '../../contracts/pod-admission.ts';
 import type { Outcome, TurnMember } from '../../universal-row/executor.ts';
@@ -19,8 +20,8 @@ export interface TickClient extends StepSource {
   /** An error was answered to it. */
   countError(text: string): void;
   receive(chunk: Buffer, length: number): void;
-  /** Sends bytes that the caller may reuse if the answer is true; false when the socket still holds them. */
-  send(bytes: Buffer): boolean;
+  /** Sends a range of bytes that the caller may reuse if the answer is true; false when the socket still holds them. */
+  send(bytes: Buffer, start: number, end: number): boolean;
   /** Continues with its pipeline. */
   resumeNow(): void;
   /** Called when other connections have been read. */
@@ -335,7 +336,7 @@ export class CommandTick<C extends TickClient = TickClient> {
     for (const [i, client] of owners.entries()) {
       const bytes = asUnknown(buf.subarray(starts[i], starts[i + 1] ?? end));
       if (bytes === undefined) client.destroy();
-      else if (bytes.length > 0) client.send(bytes);
+      else if (bytes.length > 0) client.send(bytes, 0, bytes.length);
       else if (client.closing) client.endSoon();
     }
   }
@@ -348,7 +349,7 @@ export class CommandTick<C extends TickClient = TickClient> {
       const e = i + 1 < n ? starts[i + 1]! : end;
       const client = owners[i]!;
       if (e > s) {
-        if (!client.send(buf.subarray(s, e))) isFree = false;
+        if (!client.send(buf, s, e)) isFree = false;
       } else if (client.closing) client.endSoon();
     }
     return isFree;

@@ -17,7 +17,7 @@ export function redirectOf({ tracking, server }: Client): number {
 
 /** `running` is the current command, where that is not yet the last command. */
 export function describeClient(connection: Client, running?: CommandEntry): string {
-  const { server, socket } = connection;
+  const { server } = connection;
   const now = server.now;
   let flags = '';
   if (connection.flags & ClientFlag.monitor) flags += 'O';
@@ -31,7 +31,7 @@ export function describeClient(connection: Client, running?: CommandEntry): stri
   if (tracking?.isBroken === true) flags += 'R';
   if (tracking?.isBroadcast === true) flags += 'B';
   const { transaction } = connection;
-  const waiting = socket.writableLength;
+  const waiting = connection.unsentBytes;
   const input = connection.queryBytes + (running === undefined ? 0 : connection.commandBytes);
   // Redis's fields in its order, then ours.
   const since = connection.unitsWaitSince;

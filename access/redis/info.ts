@@ -98,8 +98,8 @@ function none(...names: readonly string[]): Fields {
 /** Bytes of requests and answers that are kept for clients. */
 function clientBytes({ connections }: ClientServer): number {
   let bytes = 0;
-  for (const { queryBytes, socket } of connections.values()) {
-    bytes += queryBytes + socket.writableLength;
+  for (const { queryBytes, unsentBytes } of connections.values()) {
+    bytes += queryBytes + unsentBytes;
   }
   return bytes;
 }
@@ -363,7 +363,7 @@ const tenantSections: Readonly<Record<string, TenantSection>> = {
       if (connection.watchedKeys > 0) watching++;
       if (connection.isBlocked) blocked++;
       largestIn = Math.max(largestIn, connection.queryBytes);
-      largestOut = Math.max(largestOut, connection.socket.writableLength);
+      largestOut = Math.max(largestOut, connection.unsentBytes);
     }
     const own = tenant.definition.limits.connections;
     return [

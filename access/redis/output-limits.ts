@@ -1,7 +1,6 @@
 // Limits of unsent output of clients: clients over the limit of their class are disconnected, and
 // those that have ended their output are closed a moment later.
 
-import type { Socket } from 'node:net';
 import { ClientFlag } from './client.ts';
 
 export interface OutputLimit {
@@ -19,7 +18,8 @@ export interface OutputLimits {
 interface LimitedClient {
   readonly address: string;
   readonly flags: number;
-  readonly socket: Pick<Socket, 'writableLength'>;
+  /** Of its output. */
+  readonly unsentBytes: number;
   destroy(): void;
 }
 
@@ -80,13 +80,13 @@ export class OutputWatch<C extends LimitedClient = LimitedClient> {
   /** To be called ten times a second. `now` is wall clock. */
   sweep(now: number): void {
     for (const client of this.#overSoftLimit.keys()) {
-      this.check(client, client.socket.writableLength, now);
+      this.check(client, client.unsentBytes, now);
     }
     const at = performance.now();
     for (const [client, deadline] of this.#ending) {
       if (at < deadline) return;
       this.#ending.delete(client);
-      if (client.socket.writableLength === 0) client.destroy();
+      if (client.unsentBytes === 0) client.destroy();
       else this.closeLater(client);
     }
   }

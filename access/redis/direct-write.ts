@@ -1,0 +1,127 @@
+// Writes to a connection's handle, past its stream.
+//
+// A socket is a stream: each write makes a request object in native code, a record of the stream and a callback for the
+// next tick. Nearly all replies leave in the call that writes them, and need none of that. The handle is not public;
+// where it is not as expected, and for TLS, replies go through the stream.
+
+import type { Socket } from 'node:net';
+import { copyBytes, viewed } from '../../universal-row/bytes.ts';
+
+/** A request to write, as Node makes it. */
+interface WriteRequest {
+  oncomplete: ((status: number) => void) | undefined;
+  /** Bytes that are to stay as they are until they have left. */
+  buffer: Buffer | undefined;
+}
+
+type WriteRequestClass = new () => WriteRequest;
+type WriteBuffer = (request: WriteRequest, bytes: Buffer) => number;
+
+interface Handle {
+  writeBuffer: WriteBuffer;
+  /** Bytes that have not left yet. */
+  readonly writeQueueSize: number;
+}
+
+type WithHandle = { _handle?: Partial<Handle> | null };
+
+/** Known once a stream of this thread has made one. */
+let requestClass: WriteRequestClass | undefined;
+/** A request in which nothing is under way: the next write takes it. */
+let spare: WriteRequest | undefined;
+
+/** A reply of up to so many bytes is copied: that takes less time than an object for a part of a buffer. */
+const smallBytes = 128;
+/** By length: buffers of this thread that small replies are written from. */
+const smallBuffers = Array.from({ length: smallBytes + 1 }, (): Buffer | undefined => undefined);
+
+export class DirectWrites {
+  /** Bytes of a write that has not left at once. */
+  waiting = 0;
+  /** The write that waits is one of a copy. */
+  isCopied = false;
+  #handle: Handle | undefined;
+  readonly #socket: Socket;
+  readonly #left: () => void;
+
+  /** `left` is called when a write that had to wait has left. */
+  constructor(socket: Socket, left: () => void) {
+    this.#socket = socket;
+    this.#left = left;
+    const handle = (socket as unknown as WithHandle)._handle;
+    if (isUsable(handle)) this.#handle = handle;
+  }
+
+  /**
+   * Writes a range of a buffer, unless it has to take its way through the stream; returns whether it did. Nothing may
+   * wait in the stream. While `waiting` counts bytes they must stay as they are, if they were not copied.
+   */
+  write(from: Buffer, start: number, end: number): boolean {
+    const handle = this.#handle;
+    if (handle === undefined || this.waiting !== 0) return false;
+    if (spare === undefined) {
+      if (requestClass === undefined) {
+        learnFrom(handle);
+        return false;
+      }
+      spare = new requestClass();
+    }
+    const length = end - start;
+    const isSmall = length <= smallBytes;
+    const bytes = isSmall ? smallCopy(from, start, length) : from.subarray(start, end);
+    const status = handle.writeBuffer(spare, bytes);
+    if (status !== 0) {
+      this.#failed();
+      return true;
+    }
+    if (handle.writeQueueSize !== 0) {
+      this.#keep(spare, bytes);
+      this.isCopied = isSmall;
+      if (isSmall) smallBuffers[length] = undefined;
+    }
+    return true;
+  }
+
+  /** From now on all goes through the stream. */
+  end(): void {
+    this.#handle = undefined;
+  }
+
+  #keep(request: WriteRequest, bytes: Buffer): void {
+    spare = undefined;
+    this.waiting = bytes.length;
+    request.buffer = bytes;
+    request.oncomplete = (status) => {
+      request.buffer = undefined;
+      this.waiting = 0;
+      if (status < 0) this.#failed();
+      else this.#left();
+    };
+  }
+
+  /** As a stream does after an error. */
+  #failed(): void {
+    this.end();
+    this.#socket.destroy();
+  }
+}
+
+function isUsable(handle: Partial<Handle> | null | undefined): handle is Handle {
+  return typeof handle?.writeBuffer === 'function' && handle.writeQueueSize === 0;
+}
+
+function smallCopy(from: Buffer, start: number, length: number): Buffer {
+  const small = (smallBuffers[length] ??= viewed(Buffer.allocUnsafeSlow(length)));
+  copyBytes(small, 0, from, start, length);
+  return small;
+}
+
+/** The stream's next write on this handle tells the class of its request. */
+function learnFrom(handle: Handle): void {
+  const usual = handle.writeBuffer;
+  handle.writeBuffer = function (request, bytes) {
+    requestClass = request.constructor as WriteRequestClass;
+    handle.writeBuffer = usual;
+    return usual.call(this, request, bytes);
+  };
+}
