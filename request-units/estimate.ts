@@ -6,11 +6,6 @@ const unitBytes = 2048;
 /** Even a read from a cache costs its node something. */
 const cheapestRead = 0.1;
 
-/** Policy `abase`: a write is charged for each of the replicas that make it, the first one included. */
-export function writeUnits(bytes: number, replicas: number): number {
-  return (replicas * bytes) / unitBytes;
-}
-
 const windowReads = 100;
 const fastReads = 10;
 // Before anything was read: 1 kB, and nothing of it in a cache.
@@ -68,49 +63,6 @@ export class ReadHistory {
     const hit = this.expectedHit;
     return hit * hitCost + (1 - hit) * missCost;
   }
-}
-
-const remembered = 1024;
-
-/**
- * Lengths of collections, learned from requests that walked them: for a recently used key its own
- * length, for others the typical one. A request for a whole collection has two stages: determining
- * the length, and walking. Each may be refused by itself.
- */
-export class CollectionHistory {
-  private readonly hashes = new Int32Array(remembered);
-  private readonly lengths = new Float64Array(remembered);
-  // Lengths vary over orders of magnitude, so the mean is taken of their logarithms.
-  private meanLog = 0;
-  private meanItemBytes = 64;
-  private count = 0;
-
-  /** `hash` is any of the key; a length of 0 says that there is no such collection. */
-  observe(hash: number, length: number, bytes: number): void {
-    const slot = slotOf(hash);
-    this.hashes[slot] = hash;
-    this.lengths[slot] = length + 1;
-    if (length === 0) return;
-    this.count = Math.min(this.count + 1, windowReads);
-    this.meanLog += (Math.log(length) - this.meanLog) / this.count;
-    this.meanItemBytes += (bytes / length - this.meanItemBytes) / this.count;
-  }
-
-  /** Items of the collection; 1 when nothing is known. */
-  expectedLength(hash: number): number {
-    const slot = slotOf(hash);
-    const length = this.lengths[slot]!;
-    if (length !== 0 && this.hashes[slot] === (hash | 0)) return length - 1;
-    return this.count === 0 ? 1 : Math.exp(this.meanLog);
-  }
-
-  get expectedItemBytes(): number {
-    return this.meanItemBytes;
-  }
-}
-
-function slotOf(hash: number): number {
-  return (Math.imul(hash, 0x9e3779b1) >>> 22) & (remembered - 1);
 }
 
 const rememberedKinds = 512;

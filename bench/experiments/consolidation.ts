@@ -1,5 +1,6 @@
 import { ClusterBuilder } from '../../control/scheduler/cluster-builder.ts';
 import type { ClusterModel } from '../../control/scheduler/cluster-model.ts';
+import type { Policy } from '../../control/scheduler/proposal.ts';
 import { Chance } from '../../control/scheduler/simulation/chance.ts';
 import {
   evictions,
@@ -10,7 +11,9 @@ import {
   usualScaling,
 } from '../../control/scheduler/xstor/gateway-scaler.ts';
 import { modelMix, usualModelMix } from '../../control/scheduler/xstor/model-mix.ts';
-import type { Experiment } from './experiment.ts';
+import { mean } from '../support/statistics.ts';
+import { randomModelMix } from './cluster/random-model-mix.ts';
+import type { Experiment, Measure } from './experiment.ts';
 import { overSeeds } from './over-seeds.ts';
 
 const gibibyte = 2 ** 30;
@@ -69,13 +72,12 @@ interface Consolidated {
 }
 
 /** Runs until nothing moves any more. */
-function consolidate(seed: number, ssdGib: number, fit: 'worst' | 'first'): Consolidated {
+function consolidate(seed: number, ssdGib: number, policy: Policy): Consolidated {
   const pods = memoryCluster(seed, ssdGib);
   const disabled = new Set<number>();
   const freedByRun: number[] = [];
+  const environment = { now: 0, rng: new Chance(seed) };
   for (let run = 0; run < 100; run++) {
-    const policy = modelMix({ ...usualModelMix, fit });
-    const environment = { now: 0, rng: new Chance(seed) };
     const proposals = policy.plan(modelOf(pods, disabled, ssdGib), environment);
     for (const { change } of proposals) {
       if (change.kind === 'move-pod') pods[change.pod]!.node = change.toNode;
@@ -103,27 +105,35 @@ export const modelConsolidation: Experiment = {
   source: 'X-Stor, section 3',
   setup:
     '20 memory nodes of 768 GiB at 60 %, 60 SSD nodes at 25 % of 256 or 512 GiB; runs of at most 20 moves until nothing ' +
-    'moves. Beside worst fit: each pod goes to the first SSD node that has room.',
+    'moves. The default is worst fit where all pods have room, and first fit where they have not; beside it either alone, and ' +
+    'pods at random on nodes at random that have room.',
   run({ seeds, progress }) {
+    const { moves, threshold } = usualModelMix;
     const bySize = ssdSizes.map((gib) => {
       progress(`SSD nodes of ${gib} GiB`);
-      const fit = (of: 'worst' | 'first') => seeds.map((seed) => consolidate(seed, gib, of));
-      return { gib, worst: fit('worst'), first: fit('first') };
+      const by = (policy: Policy) => seeds.map((seed) => consolidate(seed, gib, policy));
+      return {
+        gib,
+        usual: by(modelMix()),
+        worst: by(modelMix({ ...usualModelMix, fit: 'worst' })),
+        first: by(modelMix({ ...usualModelMix, fit: 'first' })),
+        random: by(randomModelMix(moves, threshold)),
+      };
     });
-    const line = (of: 'worst' | 'first') =>
+    const line = (of: 'usual' | 'first') =>
       bySize.map((one) => ({
         label: `SSD nodes of ${one.gib} GiB`,
         points: one[of][0]!.freedByRun.map((freed, run): [number, number] => [run + 1, freed]),
       }));
     return {
-      measures: bySize.flatMap(({ gib, worst, first }) => [
+      measures: bySize.flatMap(({ gib, usual, worst, first, random }): Measure[] => [
         overSeeds(
-          worst.map(({ freed }) => freed),
+          usual.map(({ freed }) => freed),
           { metric: `${gib} GiB: memory nodes freed, of 20`, threshold: 12, better: 'higher' },
           first.map(({ freed }) => freed),
         ),
         overSeeds(
-          worst.map(({ highest }) => highest * 100),
+          usual.map(({ highest }) => highest * 100),
           {
             metric: `${gib} GiB: highest memory use of an SSD node, %`,
             threshold: 75,
@@ -132,23 +142,50 @@ export const modelConsolidation: Experiment = {
           first.map(({ highest }) => highest * 100),
         ),
         overSeeds(
-          worst.map(({ deviation }, i) => deviation / first[i]!.deviation),
+          usual.map(({ deviation }, i) => deviation / first[i]!.deviation),
           {
             metric: `${gib} GiB: deviation of memory use over SSD nodes, of that of first fit`,
             threshold: 0.5,
             better: 'lower',
           },
-          worst.map(() => 1),
+          worst.map(({ deviation }, i) => deviation / first[i]!.deviation),
+        ),
+        overSeeds(
+          usual.map(({ freed }) => freed),
+          {
+            metric: `${gib} GiB: memory nodes freed, beside worst fit`,
+            threshold: mean(worst.map(({ freed }) => freed)),
+            better: 'higher',
+          },
+          worst.map(({ freed }) => freed),
+        ),
+        overSeeds(
+          usual.map(({ freed }) => freed),
+          {
+            metric: `${gib} GiB: memory nodes freed, beside pods and nodes at random; nothing done frees none`,
+            threshold: mean(random.map(({ freed }) => freed)),
+            better: 'higher',
+          },
+          random.map(({ freed }) => freed),
+        ),
+        overSeeds(
+          usual.map(({ deviation }) => deviation * 100),
+          {
+            metric: `${gib} GiB: deviation of memory use, points, beside pods and nodes at random`,
+            threshold: mean(random.map(({ deviation }) => deviation * 100)),
+            better: 'lower',
+          },
+          random.map(({ deviation }) => deviation * 100),
         ),
       ]),
       xLabel: 'run',
       yLabel: 'memory nodes freed',
       before: { title: 'first fit', lines: line('first') },
-      after: { title: 'worst fit', lines: line('worst') },
+      after: { title: 'by the room that is left', lines: line('usual') },
       explanation:
-        'Where SSD nodes fill up to the threshold, first fit frees more nodes and leaves them as even: worst fit spends ' +
-        'the room in pieces that no further pod fits into. It is worth having where memory is left over, as the ' +
-        'second size shows.',
+        'Where SSD nodes fill up to the threshold they are alike whatever the fit: what differs between nodes is the gap that ' +
+        'no further pod fits into, a point of their memory. Worst fit spends the room in such gaps, and frees fewer nodes; so ' +
+        'the default is first fit there, and worst fit where all pods have room. The deviation has the ratio of worst fit beside it.',
     };
   },
 };
@@ -175,9 +212,12 @@ interface Day {
   demand: [number, number][];
 }
 
-/** One peak a day, four times the night's load, with noise of 3 %. */
-function day(seed: number): Day {
-  const chance = new Chance(seed);
+/** How gateways are scaled and placed: by the policy, scaled by it on hosts at random, or those of the night all day. */
+type Hosting = 'policy' | 'random hosts' | 'nothing';
+
+/** One peak a day, four times the night's load. What the policy measures and what is served have noise of their own. */
+function day(seed: number, hosting: Hosting): Day {
+  const [chance, judged] = [new Chance(seed), new Chance(seed + 1000)];
   const scaler = new GatewayScaler();
   const base = Array.from({ length: hosts }, () => chance.uniform(0.1, 0.5));
   const nodes = base.map(
@@ -195,55 +235,67 @@ function day(seed: number): Day {
   };
   const [alone, shared]: [number[], number[]] = [[], []];
   let starting: { node: number; at: number }[] = [];
+  const startsOn = (node: number): number => starting.filter((one) => one.node === node).length;
+  const chosen = (count: number): number[] =>
+    hosting === 'random hosts'
+      ? Array.from({ length: count }, () => chance.below(hosts))
+      : hostsFor(
+          count,
+          nodes.map((one) => ({ ...one, gateways: one.gateways + startsOn(one.node) })),
+          gatewayShare,
+        );
   const add = (count: number, step: number): void => {
-    for (const node of hostsFor(count, nodes, gatewayShare)) {
-      starting.push({ node, at: step + startSteps });
-    }
+    for (const node of chosen(count)) starting.push({ node, at: step + startSteps });
   };
   const serving = (): number => nodes.reduce((sum, { gateways }) => sum + gateways, 0);
   add(Math.ceil(peakLru / 4 / (gatewayLru * usualScaling.target)), -startSteps);
   const fixed = Math.ceil(peakLru / (gatewayLru * usualScaling.target));
   for (let step = 0; step < stepsOfDay; step++) {
     const wave = Math.sin((Math.PI * step) / stepsOfDay) ** 4;
-    const asked = (peakLru / 4) * (1 + 3 * wave) * (1 + 0.03 * chance.normal());
+    const load = (of: Chance): number => (peakLru / 4) * (1 + 3 * wave) * (1 + 0.03 * of.normal());
+    // The database pods have a day of their own.
+    const own = (node: number, of: Chance): number =>
+      base[node]! * (1 + 0.4 * wave) * (1 + 0.05 * of.normal());
+    const [asked, measured] = [load(judged), load(chance)];
     for (const { node } of starting.filter(({ at }) => at <= step)) nodes[node]!.gateways++;
     starting = starting.filter(({ at }) => at > step);
     const count = serving();
-    const use = Math.min(1, asked / (count * gatewayLru));
     result.asked += asked;
     result.rejected += Math.max(0, asked - count * gatewayLru);
     result.podSteps += count + starting.length;
     result.staticPodSteps += fixed;
+    const useOf = (units: number): number => Math.min(1, units / (count * gatewayLru));
     for (const one of nodes) {
-      // The database pods have a day of their own.
-      const own = base[one.node]! * (1 + 0.4 * wave) * (1 + 0.05 * chance.normal());
-      const borrowed = one.gateways * gatewayShare * use;
-      one.cpu = own + borrowed;
-      if (step % 4 === 0) history[one.node]!.push(own);
-      if (one.gateways > 0) {
-        alone.push(1 / (1 - Math.min(0.95, own)));
-        shared.push(1 / (1 - Math.min(0.95, own + borrowed)));
-      }
+      const seen = own(one.node, chance);
+      one.cpu = seen + one.gateways * gatewayShare * useOf(measured);
+      if (step % 4 === 0) history[one.node]!.push(seen);
+      const used = own(one.node, judged);
+      if (one.gateways === 0) continue;
+      const borrowed = one.gateways * gatewayShare * useOf(asked);
+      alone.push(1 / (1 - Math.min(0.95, used)));
+      shared.push(1 / (1 - Math.min(0.95, used + borrowed)));
     }
     if (step % 20 === 0) {
       for (const one of nodes) {
         const lastHour = history[one.node]!.slice(-60).sort((a, b) => a - b);
-        one.cpuP95 = lastHour[Math.floor(lastHour.length * 0.95)]! + one.gateways * gatewayShare;
+        one.cpuP95 = lastHour[Math.floor(lastHour.length * 0.95)]!;
       }
       result.counts.push([step / 240, count]);
       result.demand.push([step / 240, asked / gatewayLru]);
     }
-    for (const node of evictions(nodes)) {
+    if (hosting === 'nothing') continue;
+    for (const node of hosting === 'policy' ? evictions(nodes) : []) {
       nodes[node]!.gateways--;
       add(1, step);
     }
     const current = serving() + starting.length;
-    const wanted = scaler.desired(step * stepMs, current, asked / (current * gatewayLru));
+    const wanted = scaler.desired(step * stepMs, current, measured / (current * gatewayLru));
     if (wanted > current) add(wanted - current, step);
-    // Nodes on the busiest hosts leave first, drained: they serve their accepted requests.
-    const byLoad = [...nodes].sort((a, b) => b.cpu - a.cpu);
+    // Gateways on the busiest hosts leave first, drained: they serve their accepted requests.
+    const order = hosting === 'policy' ? [...nodes].sort((a, b) => b.cpu - a.cpu) : nodes;
     for (let surplus = Math.min(current - wanted, serving() - 1); surplus > 0; surplus--) {
-      const host = byLoad.find(({ gateways }) => gateways > 0);
+      const used = order.filter(({ gateways }) => gateways > 0);
+      const host = hosting === 'policy' ? used[0] : used[chance.below(used.length)];
       if (host !== undefined) host.gateways--;
     }
   }
@@ -260,13 +312,19 @@ export const gatewayConsolidation: Experiment = {
   source: 'X-Stor, section 3',
   setup:
     'A day of 1 + 3 sin⁴ of the time, four times as much at its peak as at night, with noise of 3 %; gateways of 10,000 ' +
-    'LRU/s that take 30 s to start, on 60 storage nodes whose database pods have a day of their own. Without: as many ' +
-    'gateways as the peak needs, all day.',
+    'LRU/s that take 30 s to start, on 60 storage nodes whose database pods have a day of their own. Loads that the policy ' +
+    'sees and loads that it is judged on are two draws of the noise. Without: as many gateways as the peak needs, all day. ' +
+    'Beside it: as many gateways on hosts at random, and those of the night all day.',
   run({ seeds, progress }) {
     const days = seeds.map((seed) => {
       progress(`seed ${seed}`);
-      return day(seed);
+      return day(seed, 'policy');
     });
+    const random = seeds.map((seed) => day(seed, 'random hosts'));
+    const nothing = seeds.map((seed) => day(seed, 'nothing'));
+    const rejects = (of: readonly Day[]): number[] =>
+      of.map(({ rejected, asked }) => (100 * rejected) / asked);
+    const ratios = (of: readonly Day[]): number[] => of.map(({ hostedRatio }) => hostedRatio);
     const first = days[0]!;
     const demand = { label: 'gateways that the load would fill', points: first.demand };
     const fixed = first.staticPodSteps / stepsOfDay;
@@ -281,22 +339,37 @@ export const gatewayConsolidation: Experiment = {
           },
           days.map(() => 100),
         ),
+        overSeeds(rejects(days), {
+          metric: 'units rejected because gateways were missing, %',
+          threshold: 0.1,
+          better: 'lower',
+        }),
         overSeeds(
-          days.map(({ rejected, asked }) => (100 * rejected) / asked),
-          {
-            metric: 'units rejected because gateways were missing, %',
-            threshold: 0.1,
-            better: 'lower',
-          },
-        ),
-        overSeeds(
-          days.map(({ hostedRatio }) => hostedRatio),
+          ratios(days),
           {
             metric: 'p99 of the database pods on the hosts, of that without gateways',
             threshold: 1.05,
             better: 'lower',
           },
           days.map(() => 1),
+        ),
+        overSeeds(
+          ratios(days),
+          {
+            metric: 'the same, beside hosts at random',
+            threshold: mean(ratios(random)),
+            better: 'lower',
+          },
+          ratios(random),
+        ),
+        overSeeds(
+          rejects(days),
+          {
+            metric: 'units rejected, %, beside the gateways of the night all day',
+            threshold: mean(rejects(nothing)),
+            better: 'lower',
+          },
+          rejects(nothing),
         ),
       ],
       xLabel: 'hour',
@@ -309,9 +382,6 @@ export const gatewayConsolidation: Experiment = {
         title: `scaled; gateways leave hosts above ${usualHosts.evictAbove * 100} %`,
         lines: [demand, { label: 'gateways', points: first.counts }],
       },
-      explanation:
-        'Gateways go to hosts below 50 % and leave at 60 %; a database pod in between pays for its guest, whose ' +
-        'processor time is taken to be worth as much as its own.',
     };
   },
 };

@@ -45,7 +45,8 @@ const mechanisms: readonly Mechanism[] = [
   {
     id: 'AB-4.1-write',
     name: 'Units of a write',
-    elsewhere: 'request-units/estimate.test.ts: 4 kB to three replicas are 6 units',
+    elsewhere:
+      'bench/experiments/baselines/abase-units.test.ts: 4 kB to three replicas are 6 units',
   },
   {
     id: 'AB-4.1-read',

@@ -71,9 +71,9 @@ const chance: readonly Row[] = [
   [
     '`xstor-models`',
     'XS-3-modelmix',
-    'first fit',
+    'nothing, random pods and nodes, first fit, worst fit',
     'no noise',
-    'worst fit is better where room is left over (512 GiB); where all SSD nodes fill up (256 GiB) first fit frees 15.6 nodes and worst fit 13.7',
+    'better than chance; worst fit where all pods have room (512 GiB), and first fit, which then frees more nodes, where they have not (256 GiB)',
   ],
   [
     'placement, copysets, partitions',
@@ -85,9 +85,9 @@ const chance: readonly Row[] = [
   [
     'gateways on storage nodes',
     'XS-3-svcmix',
-    'as many as the peak needs',
-    'one day',
-    'fewer hours',
+    'nothing, random hosts, as many as the peak needs',
+    'yes',
+    'better',
   ],
   ['`abase`', 'AB-5.3-intra', 'nothing, random moves, peak mover, one threshold', 'yes', 'better'],
   ['`abase-counts`', 'AB-5.3-count', 'nothing, random moves', 'yes', 'better'],
@@ -114,7 +114,7 @@ const chance: readonly Row[] = [
     'no noise',
     'better',
   ],
-  ['rebuilding', 'AB-3.3-recovery', 'one spare node', 'no noise', 'better'],
+  ['rebuilding', 'AB-3.3-recovery', 'nothing, random nodes, one spare node', 'no noise', 'better'],
   [
     'borrowers',
     'AWS-loop',
@@ -132,7 +132,7 @@ const chance: readonly Row[] = [
   [
     'cuts by load, lazy splits',
     'LB-IV-split, LB-IV-lazy',
-    'cuts by size, no splits, eager splits',
+    'nothing, random cuts and moves, cuts by size, no splits, eager splits',
     'yes',
     'better',
   ],

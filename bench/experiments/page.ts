@@ -45,16 +45,10 @@ Figures that stay short, and what is known of why:
 - LB-V-perf, reads and scans: reductions are above the paper's, and their size means little. In one seed of ten 2D-ISO leaves a node at 1.04
   times its capacity with reads, and at 1.17 with scans, where its queue grows for as long as the run lasts. Means over the seeds
   are .73 of it for 2D-ISO, and .44 and .43 for the cooperative planner.
-- AB-3.3-recovery: the 120 replicas of a node are 4.6 for each of 26 disks, five for 16 of them. Each is written at half of a disk's
-  rate, as the disk is read meanwhile: five rounds of 2 s beside 120 s on one spare node, 12 times at best. 10.1 comes out with as
-  many disks busy at any time as a matching of jobs and sources allows; 10.4 was asked for as .8 of 26 / 2, which leaves out that
-  replicas are whole.
-- XS-3-svcmix, p99 of database pods: a gateway has 4 of 96 processors, g = .042. On a host whose database pods use u it raises
-  1 / (1 - u) by g / (1 - u - g), which is 4.3 % on an idle host, 5.5 % at u = .2 and 9.1 % at .5. 1.05 is only possible as far as the
-  busiest hosts have none; they leave at 60 %.
 - XS-3-modelmix, 256 GiB: the pods to be moved have 20 x 768 x .6 = 9,216 GiB, and SSD nodes have room for 60 x 256 x (.75 - .25) = 7,680.
-  Every node fills up to the threshold with either fit, and what differs is the last gap that no pod fits into. With 512 GiB, where
-  room is left over, the deviation is .066 of first fit's.
+  Every node fills up to the threshold with either fit, and what differs is the last gap that no pod fits into. There the
+  default is first fit itself, as it frees two nodes more. With 512 GiB, where room is left over, it is worst fit, and the
+  deviation is .066 of first fit's.
 - XS-5.3-cycle, mean and median latency: the mean is relative to the pod with the least load, which gets some of the others' load, and falls by
   11 to 38 % between seeds. One pod of nine is hot in W-REPL: the median is one of the other eight, which take on what the hot one
   gives away. The sum of all loads stays, so that it cannot fall by half for most pods at once. The paper has no word on its trace.

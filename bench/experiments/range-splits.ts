@@ -1,19 +1,30 @@
 // Libra: where regions are split, when they are not, and how they become fewer again.
 
+import { noScheduling } from '../../control/ranges/baseline-planners.ts';
 import { cooperative } from '../../control/ranges/cooperative.ts';
 import { LoadTable } from '../../control/ranges/load-table.ts';
 import { merges } from '../../control/ranges/merge.ts';
 import type { RangePlanner } from '../../control/ranges/range-plan.ts';
-import { RangeState } from '../../control/ranges/range-state.ts';
+import { type RangeModel, RangeState } from '../../control/ranges/range-state.ts';
 import { boundedPlacement, mostMoves } from '../../control/ranges/region-bound.ts';
 import { type RequestSample, splitPoint } from '../../control/ranges/split-point.ts';
 import type { Experiment } from './experiment.ts';
 import { overSeeds } from './over-seeds.ts';
 import { mean } from './ranges/comparison.ts';
 import { KeySpaceCluster, type SplitBy } from './ranges/key-space.ts';
+import { measured } from './ranges/mixgraph.ts';
+import { randomSteps } from './ranges/random-steps.ts';
 import { Chance, Zipf } from './sim/chance.ts';
 
 const lambda = 0.05;
+/** Relative error of a region's load in a window of measurement. */
+const noise = 0.02;
+const mostRounds = 100;
+
+/** The load of the cluster as the window of measurement of this number finds it. */
+function windowOf(cluster: KeySpaceCluster, window: number): RangeModel {
+  return measured(cluster.model(), window, noise);
+}
 
 export const rangeSplitPoint: Experiment = {
   id: 'LB-IV-split',
@@ -22,12 +33,15 @@ export const rangeSplitPoint: Experiment = {
   source: 'Libra, section IV-B, figures 16 and 17',
   setup:
     '500 regions of 10,000 keys in 64 blocks whose hotness follows Zipf with .99, one request in five a scan of up to 100 ' +
-    'keys; 2,000 sampled requests each. Error: difference of the left part from the ratio, over the ratio. And W-MIX over ' +
-    'an ordered key space, brought to balance with cuts by load, by size, and without any.',
+    'keys; 2,000 sampled requests each, and 20,000 others that judge. Error: difference of the left part from the ratio, over ' +
+    'the ratio. And W-MIX over an ordered key space, brought to balance with cuts by load, by size, and without any; planned ' +
+    'on measured loads with an error of 2 % a region, and judged by those without it. Beside it: as many cuts and moves drawn ' +
+    'at random.',
   run({ seeds, quick, progress }) {
     const ratios = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
     const regions = quick ? 60 : 500;
-    const errors = ratios.map(() => ({ load: 0, size: 0, half: 0 }));
+    const errors = ratios.map(() => ({ load: 0, size: 0, half: 0, random: 0 }));
+    const anywhere = new Chance(1);
     for (let region = 0; region < regions; region++) {
       if (region % 20 === 0) progress(`region ${region}`);
       const requests = regionRequests(new Chance(region + 1));
@@ -39,13 +53,19 @@ export const rangeSplitPoint: Experiment = {
         errors[i]!.size +=
           Math.abs(leftShare(judged, keysOfRegion * ratio) - ratio) / ratio / regions;
         errors[i]!.half += Math.abs(leftShare(judged, keysOfRegion / 2) - ratio) / ratio / regions;
+        const drawn = keysOfRegion * anywhere.next();
+        errors[i]!.random += Math.abs(leftShare(judged, drawn) - ratio) / ratio / regions;
       });
     }
-    const rounds = (by: SplitBy, planner: RangePlanner): { rounds: number; imbalance: number }[] =>
-      seeds.map((seed) => balance(new KeySpaceCluster(seed), planner, by));
+    const rounds = (by: SplitBy, planner: RangePlanner): Balanced[] =>
+      seeds.map((seed) => balance(new KeySpaceCluster(seed), planner, by, seed));
     const byLoad = rounds('load', cooperative());
     const bySize = rounds('size', cooperative());
     const none = rounds('load', cooperative({ withoutSplits: true }));
+    const random = seeds.map((seed, i) => {
+      const planner = randomSteps(cooperative(), seed);
+      return balance(new KeySpaceCluster(seed), planner, 'load', seed, byLoad[i]!.rounds);
+    });
     const percent = (of: (error: (typeof errors)[number]) => number): number =>
       100 * mean(errors.map(of));
     return {
@@ -87,6 +107,31 @@ export const rangeSplitPoint: Experiment = {
         overSeeds(
           none.map(({ imbalance }) => imbalance),
           { metric: 'imbalance at the end without splits', threshold: lambda, better: 'higher' },
+        ),
+        {
+          metric: 'mean error of cuts by load, %; without: of cuts anywhere',
+          value: percent(({ load }) => load),
+          without: percent((error) => error.random),
+          threshold: percent((error) => error.random),
+          better: 'lower',
+        },
+        overSeeds(
+          byLoad.map(({ imbalance }) => imbalance),
+          {
+            metric: 'imbalance at the end, beside as many cuts and moves at random',
+            threshold: mean(random.map(({ imbalance }) => imbalance)),
+            better: 'lower',
+          },
+          random.map(({ imbalance }) => imbalance),
+        ),
+        overSeeds(
+          byLoad.map(({ imbalance }) => imbalance),
+          {
+            metric: 'imbalance at the end, beside nothing done',
+            threshold: mean(byLoad.map(({ atFirst }) => atFirst)),
+            better: 'lower',
+          },
+          byLoad.map(({ atFirst }) => atFirst),
         ),
       ],
       xLabel: 'ratio',
@@ -138,19 +183,31 @@ function leftShare(samples: readonly RequestSample<number>[], cut: number): numb
   return left / samples.length;
 }
 
+interface Balanced {
+  /** Until the cluster is balanced by the loads without the error. */
+  rounds: number;
+  atFirst: number;
+  imbalance: number;
+}
+
 function balance(
   cluster: KeySpaceCluster,
   planner: RangePlanner,
   by: SplitBy,
-  mostRounds = 100,
-): { rounds: number; imbalance: number } {
+  seed: number,
+  most = mostRounds,
+): Balanced {
+  const judged = (): number => new RangeState(cluster.model()).imbalance();
+  const atFirst = judged();
+  let balancedAt: number | undefined;
   let rounds = 0;
-  for (; rounds < mostRounds; rounds++) {
-    const plan = planner.plan(cluster.model());
+  for (; rounds < most; rounds++) {
+    const plan = planner.plan(windowOf(cluster, seed * 1000 + rounds));
     if (plan.before <= lambda || plan.steps.length === 0) break;
     cluster.carryOut(plan, by);
+    if (judged() <= lambda) balancedAt ??= rounds + 1;
   }
-  return { rounds: Math.max(1, rounds), imbalance: new RangeState(cluster.model()).imbalance() };
+  return { rounds: balancedAt ?? Math.max(1, rounds), atFirst, imbalance: judged() };
 }
 
 export const rangeBound: Experiment = {
@@ -239,14 +296,17 @@ export const rangeLazy: Experiment = {
   setup:
     'W-MIX over an ordered key space. The hot ranges move elsewhere seven times, and the cluster is balanced each time. ' +
     'Without: all regions of an overloaded node are first brought below λ/2. Messages: a heartbeat for each region in each ' +
-    'round of thirty minutes, an order and an answer for each split and move. Then load is even for three hours, and cold ' +
-    'neighbours are merged, one a minute and node.',
+    'round of thirty minutes, an order and an answer for each split and move. Planned on measured loads with ' +
+    'an error of 2 % a region, and judged by those without it. Then load is even for three hours, and cold neighbours are ' +
+    'merged, one a minute and node.',
   run({ seeds, quick, progress }) {
     const outcomes = seeds.slice(0, quick ? 1 : undefined).map((seed) => {
       progress(`seed ${seed}`);
       return {
         lazy: hotspots(seed, cooperative()),
         eager: hotspots(seed, cooperative({ isEager: true })),
+        random: hotspots(seed, randomSteps(cooperative(), seed)),
+        nothing: hotspots(seed, noScheduling),
       };
     });
     const line = (
@@ -280,6 +340,17 @@ export const rangeLazy: Experiment = {
           { metric: 'imbalance after seven rounds', threshold: lambda, better: 'lower' },
           outcomes.map(({ eager }) => eager.imbalance),
         ),
+        ...(['random', 'nothing'] as const).map((name) =>
+          overSeeds(
+            outcomes.map(({ lazy }) => lazy.imbalance),
+            {
+              metric: `imbalance after seven rounds, beside ${name === 'random' ? 'as many cuts and moves at random' : 'nothing done'}`,
+              threshold: mean(outcomes.map((outcome) => outcome[name].imbalance)),
+              better: 'lower',
+            },
+            outcomes.map((outcome) => outcome[name].imbalance),
+          ),
+        ),
         overSeeds(
           outcomes.map(({ lazy }) => Math.abs(lazy.counts[8]! / lazy.counts[0]! - 1) * 100),
           {
@@ -307,8 +378,8 @@ function hotspots(
   let imbalance = 0;
   for (let round = 1; round <= 7; round++) {
     cluster.setHotspot(round / 8);
-    for (let i = 0; i < 100; i++) {
-      const plan = planner.plan(cluster.model());
+    for (let i = 0; i < mostRounds; i++) {
+      const plan = planner.plan(windowOf(cluster, (seed * 100 + round) * 1000 + i));
       if (plan.before <= lambda || plan.steps.length === 0) break;
       const { moves, splits } = cluster.carryOut(plan);
       messages += 2 * (moves + splits);
@@ -397,7 +468,7 @@ function follow(
   schedules = true,
 ): Followed {
   const cluster = new KeySpaceCluster(seed);
-  balance(cluster, cooperative(), 'load');
+  balance(cluster, cooperative(), 'load', seed);
   const table = new LoadTable();
   const planner = cooperative();
   const result: Followed = {

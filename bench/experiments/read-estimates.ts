@@ -1,9 +1,10 @@
 // What a read will cost is estimated before it is admitted (ABase, section 4.1): by the hits and sizes of the reads
 // before it, and for a whole collection by the lengths seen before.
 
-import { CollectionHistory, ReadHistory } from '../../request-units/estimate.ts';
+import { ReadHistory } from '../../request-units/estimate.ts';
 import { TokenBucket } from '../../request-units/token-bucket.ts';
 import { median } from '../support/statistics.ts';
+import { CollectionHistory } from './baselines/abase-units.ts';
 import type { Experiment, Line } from './experiment.ts';
 import { overSeeds } from './over-seeds.ts';
 import { Chance, Zipf } from './sim/chance.ts';

@@ -31,6 +31,9 @@ export function refusalOf(
   if (model.nodes.state[toNode] !== 'active' || cluster.isNodeDisabled[toNode]) {
     return 'the node takes no replicas';
   }
+  if (cluster.halfAdded.has(model.pods.subcluster[toPod]!)) {
+    return 'the subcluster has a node that is not active yet';
+  }
   if (model.pods.model[toPod] !== model.pods.model[fromPod]) return 'the pod is of another model';
   if (cluster.poolOfNode[toNode] !== cluster.poolOfNode[fromNode]) {
     return 'the pod is in another pool';

@@ -37,6 +37,8 @@ export class WorkingCluster {
   readonly isNodeDisabled: boolean[];
   readonly poolOfNode: number[];
   readonly tenantQuota: number[];
+  /** Subclusters with a node that is not active yet: a group comes in whole. */
+  readonly halfAdded: ReadonlySet<number>;
   /** Replicas of each table in all. */
   readonly replicasOfTable: number[];
   gateways = 0;
@@ -71,6 +73,11 @@ export class WorkingCluster {
     this.nodeOfPod = Array.from(pods.node);
     this.isNodeDisabled = model.nodes.ids.map(() => false);
     this.poolOfNode = Array.from(model.nodes.pool);
+    this.halfAdded = new Set(
+      pods.subcluster.filter(
+        (of, pod) => of >= 0 && model.nodes.state[pods.node[pod]!] === 'adding',
+      ),
+    );
     this.tenantQuota = model.tenants.map(() => 0);
     model.tables.quota.forEach((quota, table) => {
       this.tenantQuota[model.tables.tenant[table]!]! += quota;

@@ -123,7 +123,11 @@ export interface RebuildLimits {
   outbound: number;
 }
 
-export const defaultRebuildLimits: RebuildLimits = { inbound: 1, outbound: 2 };
+/**
+ * One each way: a disk that is read for two copies while it is written to slows all three, and the disks at their other
+ * ends wait for it.
+ */
+export const defaultRebuildLimits: RebuildLimits = { inbound: 1, outbound: 1 };
 
 /**
  * Which of the jobs to start now, and from where, so that as many disks as possible are busy: a job takes the source with

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ClusterBuilder } from '../cluster-builder.ts';
+import { refusalOf, usualLimits } from '../hard-limits.ts';
 import { Chance } from '../simulation/chance.ts';
 import { carriedOut, WorkingCluster } from '../working-cluster.ts';
 import { formGroups, lossBound, lossProbability } from './copysets.ts';
 import { evictions, GatewayScaler, type HostNode, hostsFor } from './gateway-scaler.ts';
 import { modelMix, usualModelMix } from './model-mix.ts';
-import { placementPods } from './place.ts';
 
 describe('subcluster groups', () => {
   test('are of whole size, with zones as equal as can be; the rest waits', () => {
@@ -43,9 +43,14 @@ describe('subcluster groups', () => {
       builder.node({ id: `n${node}`, state: node === 4 ? 'adding' : 'active' });
       builder.pod({ id: `p${node}`, node, subcluster: Math.floor(node / 3), limits: [1] });
     }
+    builder.table('t', 't');
+    const row = builder.row([0]);
+    builder.partition({ id: '0', table: 0, bytes: 1, leader: { row }, follower: { row } });
+    builder.replica(0, 0, true);
     const cluster = new WorkingCluster(builder.build());
-    expect([...placementPods(cluster, 'kv').keys()]).toEqual([0, 1, 2]);
-    expect(placementPods(cluster, 'memory').size).toBe(0);
+    const limits = { ...usualLimits, crossSubcluster: true };
+    const refused = [1, 2, 3, 5].filter((pod) => refusalOf(cluster, 0, pod, limits) !== undefined);
+    expect(refused).toEqual([3, 5]);
   });
 });
 
@@ -102,6 +107,26 @@ describe('pods of the in-memory model', () => {
   });
 });
 
+test('pods of the in-memory model go to the first node with room where not all have room, and else to the emptiest', () => {
+  const targets = (ssdMemory: number): number[] => {
+    const builder = new ClusterBuilder({ dimensions: ['cpu'], points: 1, pointSeconds: 60 });
+    builder.node({ id: 'm', hardware: 'memory', memoryBytes: 100 });
+    for (let pod = 0; pod < 4; pod++) {
+      builder.pod({ id: `m${pod}`, node: 0, model: 'memory', limits: [1], memoryBytes: 10 });
+    }
+    for (const [node, used] of [20, 10].entries()) {
+      builder.node({ id: `s${node}`, hardware: 'ssd', memoryBytes: ssdMemory });
+      const pod = { id: `s${node}`, node: node + 1, limits: [1], memoryBytes: used };
+      builder.pod({ ...pod, model: 'memory' });
+    }
+    const proposals = modelMix().plan(builder.build(), { now: 0, rng: new Chance(1) });
+    return proposals.flatMap(({ change }) => (change.kind === 'move-pod' ? [change.toNode] : []));
+  };
+  expect(targets(100)).toEqual([2, 1, 2, 1]);
+  // Room for one pod on the first node, and for two on the second.
+  expect(targets(40)).toEqual([1, 2, 2]);
+});
+
 describe('gateways', () => {
   test('follow the load up at once, and down after five minutes of less', () => {
     const scaler = new GatewayScaler();
@@ -123,7 +148,10 @@ describe('gateways', () => {
       gateways: 1,
       ...more,
     });
-    const nodes = [host(0, 0.45), host(1, 0.2), host(2, 0.5), host(3, 0.1, { memory: 0.6 })];
+    const none = { gateways: 0 };
+    const full = host(3, 0.1, { memory: 0.6, gateways: 0 });
+    // One that is there, or is placed, counts as 1.5 x .2.
+    const nodes = [host(0, 0.45, none), host(1, 0.1, none), host(2, 0.21), full];
     expect(hostsFor(3, nodes, 0.2)).toEqual([1, 1, 0]);
     expect(hostsFor(9, nodes, 0.2)).toEqual([1, 1, 0]);
     const busy = [host(0, 0.7), host(1, 0.7, { gateways: 0 }), host(2, 0.3)];

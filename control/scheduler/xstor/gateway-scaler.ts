@@ -46,11 +46,12 @@ export class GatewayScaler {
 /** A node as a host. Shares of the whole node, of the database pods and the gateways on it. */
 export interface HostNode {
   node: number;
-  /** 95th percentile of the last hour's CPU use. */
+  /** 95th percentile of the last hour's CPU use by the database pods. */
   cpuP95: number;
-  /** CPU use now. */
+  /** CPU use now, of all pods. */
   cpu: number;
   memory: number;
+  /** Those that start included. */
   gateways: number;
 }
 
@@ -58,11 +59,21 @@ interface HostParameters {
   /** Above them a node gets no gateway. */
   cpuP95: number;
   memory: number;
+  /**
+   * A gateway counts so many times its share. More than once: the gateways of a node are all busy in the same hours, those in
+   * which the database pods are busier than in the hour that was measured.
+   */
+  gatewayWeight: number;
   /** CPU use above which gateways leave the node. */
   evictAbove: number;
 }
 
-export const usualHosts: HostParameters = { cpuP95: 0.5, memory: 0.6, evictAbove: 0.6 };
+export const usualHosts: HostParameters = {
+  cpuP95: 0.5,
+  memory: 0.6,
+  gatewayWeight: 1.5,
+  evictAbove: 0.6,
+};
 
 /**
  * Nodes for so many more gateways, those with the lowest use first; fewer when nodes run out. A node may get several,
@@ -74,18 +85,19 @@ export function hostsFor(
   gatewayShare: number,
   parameters: HostParameters = usualHosts,
 ): number[] {
+  const counted = gatewayShare * parameters.gatewayWeight;
   const left = nodes
     .filter(({ memory }) => memory < parameters.memory)
-    .map(({ node, cpuP95 }) => ({ node, cpuP95 }));
+    .map(({ node, cpuP95, gateways }) => ({ node, use: cpuP95 + gateways * counted }));
   const chosen: number[] = [];
   while (chosen.length < count) {
-    let best: { node: number; cpuP95: number } | undefined;
+    let best: { node: number; use: number } | undefined;
     for (const one of left) {
-      if (one.cpuP95 >= parameters.cpuP95) continue;
-      if (best === undefined || one.cpuP95 < best.cpuP95) best = one;
+      if (one.use >= parameters.cpuP95) continue;
+      if (best === undefined || one.use < best.use) best = one;
     }
     if (best === undefined) break;
-    best.cpuP95 += gatewayShare;
+    best.use += counted;
     chosen.push(best.node);
   }
   return chosen;

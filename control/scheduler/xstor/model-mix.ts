@@ -1,6 +1,7 @@
 // Consolidation of data models (X-Stor, section 3): pods of the in-memory model move from memory-heavy nodes to SSD nodes
-// whose memory is idle. A node that can be emptied whole is emptied, and goes offline; otherwise small pods move, each
-// to the SSD node with the lowest memory use (worst fit).
+// whose memory is idle. A node that can be emptied whole is emptied, and goes offline; otherwise small pods move. Each pod
+// goes to the SSD node with the lowest memory use (worst fit) while there is room for all. Where there is not, worst fit
+// would leave gaps that no pod fits into: then each goes to the first node with room, which frees more memory nodes.
 
 import type { ClusterModel } from '../cluster-model.ts';
 import { percentOf, type Policy, type Proposal } from '../proposal.ts';
@@ -11,11 +12,11 @@ interface ModelMixParameters {
   threshold: number;
   /** Pods that move in one run at most. */
   moves: number;
-  /** The node that a pod goes to: with the lowest use, or the first that has room. */
-  fit: 'worst' | 'first';
+  /** The node that a pod goes to: with the lowest use, or the first that has room, or as there is room for all pods. */
+  fit: 'worst' | 'first' | 'by-room';
 }
 
-export const usualModelMix: ModelMixParameters = { threshold: 0.75, moves: 20, fit: 'worst' };
+export const usualModelMix: ModelMixParameters = { threshold: 0.75, moves: 20, fit: 'by-room' };
 
 export function modelMix(parameters: ModelMixParameters = usualModelMix): Policy {
   return {
@@ -42,6 +43,7 @@ class Run {
   readonly #parameters: ModelMixParameters;
   /** Bytes of the pods of each node. */
   readonly #used: Float64Array;
+  readonly #isFirstFit: boolean;
   #moves = 0;
 
   constructor(model: ClusterModel, parameters: ModelMixParameters) {
@@ -51,6 +53,21 @@ class Run {
     model.pods.node.forEach((node, pod) => {
       this.#used[node]! += model.pods.memoryBytes[pod]!;
     });
+    const { fit } = parameters;
+    this.#isFirstFit = fit === 'first' || (fit === 'by-room' && !this.#hasRoomForAll());
+  }
+
+  #hasRoomForAll(): boolean {
+    const { nodes } = this.#cluster.model;
+    let room = 0;
+    nodes.ids.forEach((_, node) => {
+      if (nodes.state[node] !== 'active') return;
+      if (nodes.hardware[node] === 'memory') room -= this.#used[node]!;
+      if (nodes.hardware[node] !== 'ssd') return;
+      const free = nodes.memoryBytes[node]! * this.#parameters.threshold - this.#used[node]!;
+      room += Math.max(0, free);
+    });
+    return room >= 0;
   }
 
   /** Moves all pods off the memory node with the lowest use, when there is room for all; whether it did. */
@@ -124,7 +141,7 @@ class Run {
       const used = this.#used[node]! + this.#bytesOf(pod);
       if (used > nodes.memoryBytes[node]! * this.#parameters.threshold) continue;
       if (this.#sharesPartition(pod, node)) continue;
-      if (this.#parameters.fit === 'first') return node;
+      if (this.#isFirstFit) return node;
       if (best === undefined || this.#shareOf(node) < this.#shareOf(best)) best = node;
     }
     return best;

@@ -3,8 +3,6 @@
 // partition are in one subcluster, on nodes and, where there are enough, in zones of their own.
 
 import type { Rng } from '../../../universal-row/environment.ts';
-import type { PodModel } from '../cluster-model.ts';
-import type { WorkingCluster } from '../working-cluster.ts';
 
 interface PartitionLimits {
   /** LRU a second, and bytes, of one partition. */
@@ -61,38 +59,6 @@ export interface TableRequest {
 }
 
 const copies = 3;
-
-/**
- * The pods that may get replicas of a model, by number. A subcluster with a node that is not active yet has none: a
- * group comes in whole.
- */
-export function placementPods(
-  { model, podBytes, podAllocatedLru, podAllocatedBytes }: WorkingCluster,
-  of: PodModel,
-): Map<number, PlacementPod> {
-  const { nodes, pods } = model;
-  const isActive = (pod: number): boolean => nodes.state[pods.node[pod]!] === 'active';
-  const half = new Set<number>();
-  pods.subcluster.forEach((subcluster, pod) => {
-    if (subcluster >= 0 && nodes.state[pods.node[pod]!] === 'adding') half.add(subcluster);
-  });
-  const found = new Map<number, PlacementPod>();
-  pods.ids.forEach((_, pod) => {
-    const subcluster = pods.subcluster[pod]!;
-    if (pods.model[pod] !== of || !isActive(pod) || half.has(subcluster)) return;
-    found.set(pod, {
-      node: pods.node[pod]!,
-      zone: nodes.zone[pods.node[pod]!]!,
-      subcluster,
-      lru: pods.lru[pod]!,
-      diskBytes: pods.diskBytes[pod]!,
-      usedBytes: podBytes[pod]!,
-      allocatedLru: podAllocatedLru[pod]!,
-      allocatedBytes: podAllocatedBytes[pod]!,
-    });
-  });
-  return found;
-}
 
 /** There is no room for all replicas: the cluster needs another subcluster group. */
 export class NoRoomError extends Error {
