@@ -21,8 +21,8 @@ interface ReplicaSchedulingSize {
    * placement.
    */
   hotShare: number;
-  /** Share of the tables that have one spike. */
-  spikedShare?: number;
+  /** Share of the pods on which some partitions that they lead have a short peak, all at once. */
+  peakedPods?: number;
   dimensions?: readonly string[];
 }
 
@@ -48,13 +48,26 @@ interface Partition {
   bytes: number;
   /** Pods; the first leads. */
   pods: number[];
+  peak?: Peak;
 }
+
+/** Load beyond the profile of the table, in terms of the partition's scale. */
+interface Peak {
+  from: number;
+  to: number;
+  height: number;
+}
+
+/** A peak is on so many partitions of a pod, and makes its load so many times what it is on average. */
+const partitionsOfPeak = 5;
+const peakOfPod = 2.2;
 
 export function replicaScheduling(seed: number, size = paperSize): Workload {
   const chance = new Chance(seed);
   const dimensions = size.dimensions ?? ['cpu'];
   const profiles = Array.from({ length: size.tables }, () => profile(chance, size));
   const partitions = Array.from({ length: size.partitions }, () => partition(chance, size));
+  if (size.peakedPods !== undefined) addPeaks(partitions, size, size.peakedPods, chance);
   const build = (draw: number, limit: number): ClusterModel => {
     const noises = new Chance(seed * 1_000_003 + draw);
     const builder = new ClusterBuilder(
@@ -78,13 +91,29 @@ export function replicaScheduling(seed: number, size = paperSize): Workload {
       // The other dimensions follow the first, at a distance: it is the one that is used most.
       builder.row(dimensions.flatMap((_, d) => series.map((value) => value * (1 - 0.2 * d))));
     }
-    partitions.forEach(({ table, scale, writeShare, bytes, pods }, number) => {
+    // The rows of tables come first; a partition with a peak has one of its own.
+    const peaked = partitions.filter(({ peak }) => peak !== undefined);
+    const rowOf = new Map(
+      peaked.map((one) => {
+        const series = profiles[one.table]!.map((value, t) => {
+          const extra = t >= one.peak!.from && t < one.peak!.to ? one.peak!.height : 0;
+          return Math.max(0, value + extra + noises.normal(0, noise));
+        });
+        return [
+          one,
+          builder.row(dimensions.flatMap((_, d) => series.map((value) => value * (1 - 0.2 * d)))),
+        ];
+      }),
+    );
+    partitions.forEach((one, number) => {
+      const { table, scale, writeShare, bytes, pods } = one;
+      const row = rowOf.get(one) ?? table;
       builder.partition({
         id: `table${table}/${number}`,
         table,
         bytes,
-        leader: { row: table, scale },
-        follower: { row: table, scale: scale * writeShare },
+        leader: { row, scale },
+        follower: { row, scale: scale * writeShare },
       });
       pods.forEach((pod, place) => builder.replica(number, pod, place === 0));
     });
@@ -94,7 +123,10 @@ export function replicaScheduling(seed: number, size = paperSize): Workload {
   return { name: 'W-REPL', model: (draw) => build(draw, limit) };
 }
 
-function profile(chance: Chance, { minutes, spikedShare = 0.1 }: ReplicaSchedulingSize): number[] {
+/** Share of the tables that have one spike. */
+const spikedShare = 0.1;
+
+function profile(chance: Chance, { minutes }: ReplicaSchedulingSize): number[] {
   const [amplitude, period] = [chance.uniform(0, 0.5), chance.pick(periods)];
   const phase = chance.uniform(0, 2 * Math.PI);
   const spiked = chance.happens(spikedShare);
@@ -125,6 +157,29 @@ function partition(chance: Chance, size: ReplicaSchedulingSize): Partition {
     bytes: chance.lognormal(0, 1) * gigabyte,
     pods: nodes.slice(0, 3).map((node) => subcluster * size.nodes + node),
   };
+}
+
+/** On pods drawn at random, 20 to 80 minutes each at a time of its own. */
+function addPeaks(
+  partitions: readonly Partition[],
+  { subclusters, nodes, minutes }: ReplicaSchedulingSize,
+  share: number,
+  chance: Chance,
+): void {
+  for (let pod = 0; pod < subclusters * nodes; pod++) {
+    if (!chance.happens(share)) continue;
+    const led = partitions.filter(({ pods }) => pods[0] === pod);
+    const load = partitions.reduce((sum, { pods, scale, writeShare }) => {
+      if (!pods.includes(pod)) return sum;
+      return sum + (pods[0] === pod ? scale : scale * writeShare);
+    }, 0);
+    const [from, length] = [chance.uniform(0, minutes - 80), chance.uniform(20, 80)];
+    for (let i = 0; i < partitionsOfPeak && led.length > 0; i++) {
+      const [one] = led.splice(chance.below(led.length), 1);
+      const height = ((peakOfPod - 1) * load) / partitionsOfPeak / one!.scale;
+      one!.peak = { from, to: from + length, height };
+    }
+  }
 }
 
 /** The limit of a pod at which so many pod-minutes are above the threshold. */
