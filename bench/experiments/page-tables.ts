@@ -144,6 +144,6 @@ export const waitingTable = [
 ].join('\n\n');
 
 export const chanceTable = [
-  'What each policy is compared with, over ten seeds (AB-5.1-scale: five). `Other draw`: planned on one draw of the noise and judged on another.',
+  'What each policy is compared with, over ten seeds. `Other draw`: planned on one draw of the noise and judged on another.',
   table(['policy', 'experiment', 'beside', 'other draw', 'result'], chance),
 ].join('\n\n');

@@ -55,7 +55,7 @@ export const partitionQuota: Experiment = {
   source: 'ABase, section 4.2 and Figure 7',
   setup:
     'A node of 6,000 requests a second with a partition of each of two tenants, whose parts are 1,000. Tenant 1 goes from ' +
-    '1,000 to 20,000 on that one partition, which its proxies let pass; tenant 2 stays at 2,500. The ceilings are the ' +
+    '1,000 to 20,000 on that one partition, which its proxies let pass; tenant 2 stays at 2,500. The ceilings are ' +
     'those of the server with its defaults; a refusal costs the node 0.49 of a request, as measured, and refusals take at ' +
     'most a tenth of its time, as in the server: what is beyond stays with the client. Admitted requests are served ' +
     'in fair order.',
