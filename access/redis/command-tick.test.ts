@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import type { Executor, Outcome } from '../../universal-row/executor.ts';
-import { CommandTick, type TickClient } from './command-tick.ts';
+import { CommandTick, type TickClient, tickOutputBytes } from './command-tick.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -90,6 +90,23 @@ test('clients that have sent little go on before those that have sent much', asy
     .split('|')
     .filter((text) => text !== '');
   expect(ticks).toEqual(['a', 'xyb', 'c']);
+});
+
+test('a client with little to run goes on while others fill every tick', async () => {
+  const { tick, seen, client } = bench();
+  const large = client('large', 0);
+  const bytes = Buffer.alloc(tickOutputBytes + 1);
+  tick.resume(client('small', 0), 14);
+  for (let round = 0; round < 5; round++) {
+    // As a socket that is read in each round.
+    setImmediate(() => {
+      seen.push('large');
+      tick.open(large).rawBytes(bytes, 0, bytes.length);
+    });
+    await rounds(1);
+  }
+  expect(seen.indexOf('small')).toBeGreaterThan(0);
+  expect(seen.slice(0, seen.indexOf('small')).filter((name) => name === 'large')).toHaveLength(1);
 });
 
 test('a tick that has taken long takes small requests for a while, and large ones no more', async () => {

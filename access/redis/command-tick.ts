@@ -49,8 +49,8 @@ interface CommandTickOptions {
   failed: (error: unknown) => void;
 }
 
-/** Replies of one tick, all connections together, before the rest waits for the next tick. */
-export const tickOutputBytes = 8 * 1024 * 1024;
+/** Replies of one tick, all connections together, before the rest waits for the next tick: a millisecond or two of copies. */
+export const tickOutputBytes = 2 * 1024 * 1024;
 /** Milliseconds of one tick after which clients that have sent much continue in the next one, and then all others as well. */
 const tickWorkMs = 5;
 const longestTickMs = 20;
@@ -218,6 +218,9 @@ export class CommandTick<C extends TickClient = TickClient> {
    * Connections without time left come first in the next tick. At least one of each kind resumes.
    */
   #resumeAll(small: readonly C[], large: readonly C[]): void {
+    // Clients that were read since the last tick have filled this one. Its answers leave first: otherwise clients with
+    // little to run would wait for as long as others send.
+    if (this.writer.pos > tickOutputBytes) this.end();
     this.schedule();
     const smallDone = this.#resumeSome(small, 0);
     this.#resumingSoon = [...small.slice(smallDone), ...this.#resumingSoon];

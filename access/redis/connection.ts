@@ -433,7 +433,11 @@ export class Connection
       return;
     }
     this.output.unpause();
-    if (!this.#isBusy) this.goOn();
+    if (this.#isBusy || this.#resumes) return;
+    // Sockets of many clients may have taken their answers in one round.
+    const { pending } = this.#parser;
+    if (pending > 0 && this.server.tick.isOverFor(pending)) this.#resume(pending);
+    else this.goOn();
   }
 
   // ---- reading
