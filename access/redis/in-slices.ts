@@ -8,25 +8,31 @@ import type { RespWriter } from './resp-writer.ts';
 import { sharedTurns } from './shared-turns.ts';
 
 const sliceSteps = 1024;
+/** Bytes that the steps of one slice read: a pattern is compiled in some ten nanoseconds a byte. */
+const sliceBytes = 64 * 1024;
 
 /**
- * Takes `count` steps, each of which may write a whole answer or message, `sliceSteps` in a round of the event loop;
- * all at once within EXEC, where commands have as few words. `endSlice` is called after each slice. A connection that
- * closes meanwhile ends it.
+ * Takes `count` steps, each of which may write a whole answer or message, and returns the bytes that it has read:
+ * `sliceSteps` or `sliceBytes` in a round of the event loop; all at once within EXEC, where commands have few words.
+ * `endSlice` is called after each slice. A connection that closes meanwhile ends it.
  */
 export function inSlices(
   connection: Client,
   args: Arguments,
   count: number,
   reply: RespWriter,
-  step: (i: number, words: Arguments, out: RespWriter) => void,
+  step: (i: number, words: Arguments, out: RespWriter) => number,
   endSlice: () => void,
 ): MaybePromise<void> {
   let i = 0;
   const run = (words: Arguments, out: RespWriter): void => {
     const end = connection.isExecuting ? count : Math.min(count, i + sliceSteps);
+    let left = connection.isExecuting ? Infinity : sliceBytes;
     try {
-      for (; i < end; i++) step(i, words, out);
+      while (i < end && left > 0) {
+        left -= step(i, words, out);
+        i++;
+      }
     } catch (error) {
       // Replies of earlier steps stay.
       connection.writeError(error, out);

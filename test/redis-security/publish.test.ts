@@ -152,6 +152,26 @@ describe('subscriptions', () => {
     expect(server.redis.tenants.get(0)!.pubsub.channels.size).toBe(0);
   });
 
+  test('by long patterns are made a few at a time', async () => {
+    await start();
+    const client = await server.client();
+    const patterns = Array.from({ length: 40 }, (_, i) => `*${'a'.repeat(30_000 + i)}b`);
+    const { pubsub } = server.redis.tenants.get(0)!;
+    const sizes = new Set<number>();
+    const acks = client.pipeline([['PSUBSCRIBE', ...patterns]]);
+    while (pubsub.patterns.size < patterns.length) {
+      sizes.add(pubsub.patterns.size);
+      await new Promise(setImmediate);
+    }
+    await acks;
+    // 64 kB a slice: three of these.
+    expect(sizes.size).toBeGreaterThanOrEqual(patterns.length / 3);
+    await client.replies(patterns.length - 1);
+    await client.command('PUNSUBSCRIBE');
+    await client.replies(patterns.length - 1);
+    expect(pubsub.patterns.size).toBe(0);
+  });
+
   test('of a client that is gone are forgotten in slices, and it gets no more messages', async () => {
     await start();
     const client = await server.client();

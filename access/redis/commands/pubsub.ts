@@ -46,6 +46,7 @@ function subscribe(kind: ChannelKind, word: string): ClientHandler {
         out.integer(listening(connection, kind));
         // Acknowledgements are sent, whatever happens to the remaining ones.
         connection.keepReply();
+        return name.length;
       },
       () => markSubscribed(connection),
     );
@@ -78,6 +79,7 @@ function unsubscribe(kind: ChannelKind, word: string): ClientHandler {
         out.bulk(bytes, 0, bytes.length);
         out.integer(listening(connection, kind));
         connection.keepReply();
+        return name.length;
       },
       () => markSubscribed(connection),
     );
