@@ -2,11 +2,8 @@
 // attack, how resident memory grows, and whether anything ends. The table of docs/security.md, as a program.
 
 import Table from 'cli-table3';
-import type { Attack } from './hostile/attack.ts';
-import { influxAttacks } from './hostile/influx-attacks.ts';
-import { loginAttacks } from './hostile/login-attacks.ts';
+import { hostileCases } from './hostile/cases.ts';
 import { saveResults } from './hostile/record.ts';
-import { redisAttacks } from './hostile/redis-attacks.ts';
 import { type CaseResult, gapLimitMs, isKept, runCase } from './hostile/run-case.ts';
 import { machine } from './support/report.ts';
 
@@ -22,37 +19,19 @@ interface HostileOptions {
   save?: boolean;
 }
 
-const everything = 'all-at-once';
-/** These change the server, or take long: they say nothing more beside the others. */
-const alone: ReadonlySet<string> = new Set([
-  'silent-connections',
-  'readable-files',
-  'audit-flood',
-  'made-up-credentials',
-]);
-
-const attacks: readonly Attack[] = [...redisAttacks, ...influxAttacks, ...loginAttacks];
-
-export const hostileCases: readonly string[] = [...attacks.map(({ name }) => name), everything];
-
 /** Resolves to whether all cases kept within their limits. */
 export async function hostileBench(options: HostileOptions, command: string): Promise<boolean> {
-  const unknown = options.only.find((name) => !hostileCases.includes(name));
+  const names = hostileCases.map(({ name }) => name);
+  const unknown = options.only.find((name) => !names.includes(name));
   if (unknown !== undefined) throw new RangeError(`there is no case ${unknown}`);
-  const isWanted = (name: string): boolean =>
-    options.only.length === 0 || options.only.includes(name);
   console.log(`${command}\n${machine()}, heaps of ${options.heapMegabytes} MB, ${options.dist}\n`);
   const results: CaseResult[] = [];
-  for (const attack of attacks.filter(({ name }) => isWanted(name))) {
-    results.push(await attempt([attack], attack, options));
-  }
-  if (isWanted(everything)) {
-    const all = attacks
-      .filter(({ name }) => !alone.has(name))
-      // Attacks judged on their own are not judged again where all share the machine.
-      .map(({ verdict: _verdict, ...attack }) => attack);
-    const what = `the other ${all.length} at the same time`;
-    results.push(await attempt(allOnce(all), { name: everything, what }, options));
+  for (const one of hostileCases) {
+    if (options.only.length > 0 && !options.only.includes(one.name)) continue;
+    process.stderr.write(`${one.name} … `);
+    const result = await runCase(one, options);
+    process.stderr.write(isKept(result) ? 'kept\n' : `MISSED: ${reasonsOf(result).join('; ')}\n`);
+    results.push(result);
   }
   print(results);
   for (const { name, unfinished } of results) {
@@ -70,29 +49,8 @@ export async function hostileBench(options: HostileOptions, command: string): Pr
       }
     }
   }
-  if (options.save === true) saveResults(results, command, hostileCases);
+  if (options.save === true) saveResults(results, command, names);
   return missed.length === 0;
-}
-
-/** Tenants are created once, and the memory bound is that of one attack: they share one budget. */
-function allOnce(all: readonly Attack[]): Attack[] {
-  let made: Promise<void> | undefined;
-  const tenants = all.find(({ name }) => name === 'password-queue')?.prepare;
-  return all.map((attack) => {
-    if (attack.prepare === undefined || attack.prepare !== tenants) return attack;
-    return { ...attack, prepare: (target) => (made ??= tenants(target)) };
-  });
-}
-
-async function attempt(
-  all: readonly Attack[],
-  head: Pick<Attack, 'name' | 'what'>,
-  options: HostileOptions,
-): Promise<CaseResult> {
-  process.stderr.write(`${head.name} … `);
-  const result = await runCase(all, head, options);
-  process.stderr.write(isKept(result) ? 'kept\n' : `MISSED: ${reasonsOf(result).join('; ')}\n`);
-  return result;
 }
 
 function reasonsOf(result: CaseResult): string[] {

@@ -8,7 +8,8 @@ import { compareBench, compareDefaults } from './compare.ts';
 import { raftBench, raftBenchDefaults } from './raft.ts';
 import { redisBench, redisBenchDefaults } from './redis-benchmark.ts';
 import { fuzzBench } from './fuzz.ts';
-import { hostileBench, hostileCases } from './hostile.ts';
+import { hostileBench } from './hostile.ts';
+import { hostileCases } from './hostile/cases.ts';
 import { kvReadsBench, kvReadsDefaults } from './kv-reads.ts';
 import { kvBench, kvDefaults } from './kv.ts';
 import { logCostBench, logCostDefaults } from './log-cost.ts';
@@ -285,7 +286,7 @@ program
 program
   .command('hostile')
   .description('attacks beside a pinging client on each plane')
-  .option('--only <list>', `of ${hostileCases.join(',')}`, list, [])
+  .option('--only <list>', `of ${hostileCases.map(({ name }) => name).join(',')}`, list, [])
   .option(
     '--dist <folder>',
     'the build to attack',

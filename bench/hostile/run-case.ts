@@ -5,8 +5,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { residentBytes } from '../support/process-usage.ts';
-import { type Attack, usualGrowthBytes } from './attack.ts';
+import { usualGrowthBytes } from './attack.ts';
 import { type AttackedServer, type ServerOptions, startAttacked } from './attacked-server.ts';
+import type { AttackerAnswers, AttackerData, AttackerRequest } from './attacker.ts';
+import { attacksOf, type HostileCase } from './cases.ts';
 import type { PingerData, Pings } from './pinger.ts';
 import { longestSteps, type ServerStep } from './server-steps.ts';
 
@@ -41,8 +43,6 @@ export interface CaseResult {
 export const gapLimitMs = 50;
 
 const sampleEveryMs = 20;
-/** An attack that has not ended by then goes on unattended, and is said to. */
-const longestAttackMs = 45_000;
 /** Time after an attack, for its effects to show. */
 const afterMs = 500;
 const planes = ['redis', 'influx'] as const;
@@ -56,10 +56,10 @@ export function isKept(result: CaseResult): boolean {
 }
 
 export async function runCase(
-  attacks: readonly Attack[],
-  { name, what }: Pick<Attack, 'name' | 'what'>,
+  { name, what }: HostileCase,
   options: CaseOptions,
 ): Promise<CaseResult> {
+  const attacks = attacksOf(name);
   const flags = attacks.flatMap((attack) => attack.flags ?? []);
   const modes = attacks.flatMap(({ directoryMode }) => directoryMode ?? []);
   const server = await startAttacked(
@@ -68,15 +68,17 @@ export async function runCase(
   );
   const password = attacks.find((attack) => attack.password !== undefined)?.password;
   const pingers = planes.map((plane) => new Pinger(server, plane, password));
+  const attacker = new Attacker(name, server);
   try {
-    await Promise.all(attacks.map(async (attack) => await attack.prepare?.(server)));
+    const prepared = await attacker.ask('prepare');
+    if (prepared.failure !== undefined) throw new Error(`${name}: ${prepared.failure}`);
     await sleep(200);
     await Promise.all(pingers.map((pinger) => pinger.take()));
     await sleep(options.seconds * 1000);
     const quiet = await Promise.all(pingers.map((pinger) => pinger.take()));
     const resident = new ResidentWatch(server);
     const beganAt = Date.now();
-    const outcomes = await outcomesOf(attacks, server, options.seconds);
+    const outcomes = await attacker.ask('run', options.seconds);
     await sleep(afterMs);
     const attacked = await Promise.all(pingers.map((pinger) => pinger.take()));
     const growthBytes = resident.end();
@@ -84,10 +86,7 @@ export async function runCase(
     const died = !server.isUp();
     const steps = died ? [] : await longestSteps(server, beganAt, stepsShown);
     const verdicts: string[] = lost && !died ? ['another client was cut off'] : [];
-    for (const attack of died ? [] : attacks) {
-      const verdict = await verdictOf(attack, server);
-      if (verdict !== undefined) verdicts.push(verdict);
-    }
+    if (!died) verdicts.push(...(await attacker.ask('verdict')));
     return {
       name,
       what,
@@ -106,55 +105,35 @@ export async function runCase(
         : outcomes.find((outcome) => outcome?.failure !== undefined)?.failure,
     };
   } finally {
-    await Promise.all(pingers.map((pinger) => pinger.end()));
+    await Promise.all([attacker, ...pingers].map((thread) => thread.end()));
     await server.stop();
   }
 }
 
-async function verdictOf(attack: Attack, server: AttackedServer): Promise<string | undefined> {
-  try {
-    return await attack.verdict?.(server);
-  } catch (error) {
-    return (error as Error).message;
+class Attacker {
+  readonly #worker: Worker;
+
+  constructor(name: string, server: AttackedServer) {
+    const { redisPort, influxPort, admin, adminToken, directory } = server;
+    const target = { redisPort, influxPort, admin, adminToken, directory };
+    const workerData: AttackerData = { name, target };
+    this.#worker = new Worker(join(import.meta.dirname, 'attacker.js'), { workerData });
   }
-}
 
-interface Outcome {
-  rounds: number;
-  failure: string | undefined;
-}
+  ask<K extends AttackerRequest['kind']>(kind: K, seconds = 0): Promise<AttackerAnswers[K]> {
+    return new Promise((resolve, reject) => {
+      const worker = this.#worker;
+      worker.once('error', reject);
+      worker.once('message', (answer: AttackerAnswers[K]) => {
+        worker.off('error', reject);
+        resolve(answer);
+      });
+      worker.postMessage({ kind, seconds });
+    });
+  }
 
-/** Outcome of each attack; undefined for one that takes too long. */
-async function outcomesOf(
-  attacks: readonly Attack[],
-  server: AttackedServer,
-  seconds: number,
-): Promise<(Outcome | undefined)[]> {
-  const over = new AbortController();
-  const deadline = sleep(longestAttackMs, undefined, { signal: over.signal }).catch(() => {});
-  const outcomes = await Promise.all(
-    attacks.map((attack) =>
-      Promise.race([repeat(attack, server, seconds), deadline.then(() => undefined)]),
-    ),
-  );
-  over.abort();
-  return outcomes;
-}
-
-/** At least once; a server that refuses connections, or is gone, ends it. */
-async function repeat(attack: Attack, server: AttackedServer, seconds: number): Promise<Outcome> {
-  const until = performance.now() + seconds * 1000;
-  let rounds = 0;
-  try {
-    do {
-      await attack.run(server);
-      rounds++;
-    } while (performance.now() < until && server.isUp());
-    return { rounds, failure: undefined };
-  } catch (error) {
-    // After a successful round, a refusal is an effect of the attack.
-    const failure = rounds > 0 ? undefined : `${attack.name}: ${(error as Error).message}`;
-    return { rounds, failure };
+  async end(): Promise<void> {
+    await this.#worker.terminate();
   }
 }
 
