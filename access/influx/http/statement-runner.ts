@@ -114,10 +114,12 @@ export class StatementRunner {
     const statements: Statement[] = [];
     const slice = this.slice(tenant);
     for (const statement of parseStatements(text, { now: this.#now(), params })) {
-      if (statements.length === maxStatements) {
-        throw new ParseError(`error parsing query: more than ${maxStatements} statements`);
+      if (statement !== undefined) {
+        if (statements.length === maxStatements) {
+          throw new ParseError(`error parsing query: more than ${maxStatements} statements`);
+        }
+        statements.push(statement);
       }
-      statements.push(statement);
       if (slice.isOver) await slice.yield();
     }
     return statements;

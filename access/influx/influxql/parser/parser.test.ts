@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import type { Expression, SelectStatement, Statement } from '../ast.ts';
 import { ParseError } from '../result.ts';
-import { parseQuery } from './parser.ts';
+import { parseQuery, parseStatements } from './parser.ts';
 import { print, printStatement } from './print.ts';
 
 const now = 1_600_000_000_000_000_000n;
@@ -463,4 +463,20 @@ describe('other statements', () => {
     expect(kinds).toEqual(['show', 'dropDatabase']);
     expect(parseQuery(' ; ', { now })).toEqual([]);
   });
+});
+
+test('long lists of a statement are parsed in slices', () => {
+  const names = (count: number): string => Array.from({ length: count }, (_, n) => `f${n}`).join();
+  const slices = (text: string): number => {
+    const steps = [...parseStatements(text, { now })];
+    expect(steps.filter((step) => step !== undefined)).toHaveLength(1);
+    return steps.length - 1;
+  };
+  expect(slices(`SELECT ${names(100)} FROM m`)).toBe(0);
+  const many = 10_000;
+  const atLeast = Math.floor(many / 256);
+  expect(slices(`SELECT ${names(many)} FROM m`)).toBeGreaterThanOrEqual(atLeast);
+  expect(slices(`SELECT v FROM ${names(many)}`)).toBeGreaterThanOrEqual(atLeast);
+  expect(slices(`SELECT mean(v) FROM m GROUP BY ${names(many)}`)).toBeGreaterThanOrEqual(atLeast);
+  expect(slices(`SELECT v FROM (SELECT ${names(many)} FROM m)`)).toBeGreaterThanOrEqual(atLeast);
 });

@@ -1,5 +1,6 @@
 // InfluxQL: text to statements. Syntax errors have the messages of InfluxDB 1.6.
 
+import { type Slices, unwaiting } from '../../../../universal-row/slices.ts';
 import type { Statement } from '../ast.ts';
 import {
   parseAlterRetentionPolicy,
@@ -13,7 +14,7 @@ import {
   parseExplain,
   parseKillQuery,
 } from './definitions.ts';
-import { parseSelect } from './select.ts';
+import { selectInSlices } from './select.ts';
 import {
   parseShowCardinality,
   parseShowFieldKeys,
@@ -42,24 +43,28 @@ import {
 
 /** The statements of a request. Throws `ParseError` if one of them cannot be understood. */
 export function parseQuery(text: string, options: ParseOptions): Statement[] {
-  return [...parseStatements(text, options)];
+  return [...parseStatements(text, options)].filter((statement) => statement !== undefined);
 }
 
-/** As `parseQuery`, one statement after the other, so that others can run in between. */
-export function* parseStatements(text: string, options: ParseOptions): Generator<Statement> {
+/** As `parseQuery`, one statement after the other, and undefined within a long one, so that others can run in between. */
+export function* parseStatements(
+  text: string,
+  options: ParseOptions,
+): Generator<Statement | undefined> {
   const tokens = new TokenStream(text, options);
   while (tokens.take(';'));
   while (!tokens.is('EOF')) {
     tokens.beginStatement();
-    yield parseStatement(tokens);
+    yield yield* statementInSlices(tokens);
     if (!tokens.is('EOF')) tokens.expect(';');
     while (tokens.take(';'));
   }
 }
 
-function parseStatement(tokens: TokenStream): Statement {
+function* statementInSlices(tokens: TokenStream): Generator<undefined, Statement> {
   const start = tokens.position();
-  const statement = parseBy(statements, tokens);
+  const parsed = parseBy(statements, tokens);
+  const statement = 'kind' in parsed ? parsed : yield* unwaiting(parsed);
   const error = tokens.takeDeferred();
   if (error === undefined) return statement;
   return { kind: 'unsupported', text: tokens.textSince(start), error };
@@ -67,10 +72,10 @@ function parseStatement(tokens: TokenStream): Statement {
 
 /** Keywords in the order in which messages list them, with their parsers. */
 interface Keywords {
-  readonly [keyword: string]: Keywords | ((tokens: TokenStream) => Statement);
+  readonly [keyword: string]: Keywords | ((tokens: TokenStream) => Statement | Slices<Statement>);
 }
 
-function parseBy(keywords: Keywords, tokens: TokenStream): Statement {
+function parseBy(keywords: Keywords, tokens: TokenStream): Statement | Slices<Statement> {
   const token = tokens.next();
   const next = Object.hasOwn(keywords, token.kind) ? keywords[token.kind] : undefined;
   if (next === undefined) return tokens.unexpected(token, Object.keys(keywords));
@@ -89,7 +94,7 @@ function unsupported(
 }
 
 const statements: Keywords = {
-  SELECT: parseSelect,
+  SELECT: selectInSlices,
   DELETE: (tokens) => parseDelete(tokens, 'delete'),
   SHOW: {
     CONTINUOUS: { QUERIES: () => plainShow('continuousQueries') },

@@ -15,15 +15,24 @@ import { type ReduceContext, reduce } from './reduce.ts';
 import { looksLikeTime, parseTimeLiteral } from './time-literal.ts';
 import { isTimeZone } from './time-zone.ts';
 import { refuse, type TokenStream } from './token-stream.ts';
+import { inOneGo, type Slices } from '../../../../universal-row/slices.ts';
+
+/** Items of a list between two yields. */
+const sliceItems = 256;
 
 /** Parses the rest of a statement after SELECT. */
 export function parseSelect(tokens: TokenStream): SelectStatement {
-  const fields = parseFields(tokens);
+  return inOneGo(selectInSlices(tokens));
+}
+
+/** As `parseSelect`: lists may be long, and the first of them is parsed by code that is not compiled yet. */
+export function* selectInSlices(tokens: TokenStream): Slices<SelectStatement> {
+  const fields = yield* listInSlices(tokens, parseField);
   const into = tokens.take('INTO') ? parseTarget(tokens) : undefined;
   tokens.expect('FROM');
-  const sources = parseSources(tokens);
+  const sources = yield* sourcesInSlices(tokens);
   const where = parseWhere(tokens);
-  const dimensions = parseDimensions(tokens);
+  const dimensions = yield* dimensionsInSlices(tokens);
   const fill = parseFill(tokens);
   const descending = parseOrderBy(tokens);
   const limit = parseCount(tokens, 'LIMIT');
@@ -48,10 +57,13 @@ export function parseSelect(tokens: TokenStream): SelectStatement {
   };
 }
 
-function parseFields(tokens: TokenStream): SelectField[] {
-  const fields = [parseField(tokens)];
-  while (tokens.take(',')) fields.push(parseField(tokens));
-  return fields;
+function* listInSlices<T>(tokens: TokenStream, parse: (tokens: TokenStream) => T): Slices<T[]> {
+  const items = [parse(tokens)];
+  while (tokens.take(',')) {
+    if (items.length % sliceItems === 0) yield;
+    items.push(parse(tokens));
+  }
+  return items;
 }
 
 function parseField(tokens: TokenStream): SelectField {
@@ -108,21 +120,24 @@ function parseTarget(tokens: TokenStream): MeasurementSource {
   return measurement(segments.pop() ?? '', policy, name);
 }
 
-function parseSources(tokens: TokenStream): Source[] {
-  const sources = [parseSource(tokens)];
-  while (tokens.take(',')) sources.push(parseSource(tokens));
+function* sourcesInSlices(tokens: TokenStream): Slices<Source[]> {
+  const sources = [yield* sourceInSlices(tokens)];
+  while (tokens.take(',')) {
+    if (sources.length % sliceItems === 0) yield;
+    sources.push(yield* sourceInSlices(tokens));
+  }
   return sources;
 }
 
-function parseSource(tokens: TokenStream): Source {
+function* sourceInSlices(tokens: TokenStream): Slices<Source> {
   const pattern = tokens.pattern();
   if (pattern !== undefined) return measurement('', '', undefined, pattern);
   if (!tokens.take('(')) return parseMeasurement(tokens);
-  return tokens.nested(() => {
+  return yield* tokens.nestedInSlices(function* () {
     tokens.expect('SELECT');
-    const select = parseSelect(tokens);
+    const select = yield* selectInSlices(tokens);
     tokens.expect(')');
-    return { kind: 'subquery', select };
+    return { kind: 'subquery' as const, select };
   });
 }
 
@@ -150,11 +165,13 @@ export function withNow(expression: Expression, now: bigint): Expression {
 }
 
 export function parseDimensions(tokens: TokenStream): Expression[] {
+  return inOneGo(dimensionsInSlices(tokens));
+}
+
+function* dimensionsInSlices(tokens: TokenStream): Slices<Expression[]> {
   if (!tokens.take('GROUP')) return [];
   tokens.expect('BY');
-  const dimensions = [parseDimension(tokens)];
-  while (tokens.take(',')) dimensions.push(parseDimension(tokens));
-  return dimensions;
+  return yield* listInSlices(tokens, parseDimension);
 }
 
 function parseDimension(tokens: TokenStream): Expression {
@@ -170,13 +187,15 @@ export function readDimensions(
 ): Dimension[] {
   const context = { now: tokens.options.now, timeZone };
   const read: Dimension[] = [];
+  let hasTime = false;
   for (const dimension of dimensions) {
     const result = readDimension(dimension, context);
     if (typeof result === 'string') {
       tokens.defer(result);
-    } else if (result.kind === 'time' && read.some(({ kind }) => kind === 'time')) {
+    } else if (result.kind === 'time' && hasTime) {
       tokens.defer('multiple time dimensions not allowed');
     } else {
+      hasTime ||= result.kind === 'time';
       read.push(result);
     }
   }

@@ -1,5 +1,6 @@
 // The tokens of a query with a look ahead of one, and the messages for unexpected ones.
 
+import type { Slices } from '../../../../universal-row/slices.ts';
 import type { Pattern } from '../ast.ts';
 import { ParseError } from '../result.ts';
 import { scan, scanRegex, skipSpace, type Token, type TokenKind } from './lexer.ts';
@@ -128,6 +129,14 @@ export class TokenStream {
   nested<T>(parse: () => T): T {
     if (++this.#nesting > maxNesting) this.fail('nested too deeply', this.peek());
     const result = parse();
+    this.#nesting--;
+    return result;
+  }
+
+  /** As `nested`. */
+  *nestedInSlices<T>(parse: () => Slices<T>): Slices<T> {
+    if (++this.#nesting > maxNesting) this.fail('nested too deeply', this.peek());
+    const result = yield* parse();
     this.#nesting--;
     return result;
   }
