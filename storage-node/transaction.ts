@@ -56,6 +56,8 @@ export class Transaction extends RowView implements Rows {
   private change: Touched | undefined;
   private by: ChangedBy | undefined;
   private readonly slice = new Slice();
+  /** Where the bytes of the value that was reserved last are in the log's open entry. */
+  #reservedAt = 0;
 
   constructor(engine: Engine, writer: RecordBatchWriter, rules: TableRulesByNumber, rng: Rng) {
     super(engine, rules, rng);
@@ -223,6 +225,15 @@ export class Transaction extends RowView implements Rows {
     this.#checkBytes(footprint);
   }
 
+  /** Before a value of so many bytes is put; returns its expiry. */
+  #checkPut(bytes: number, expireAt: number): number {
+    const rule = this.rule;
+    if (bytes > rule.maxRowBytes) this.#checkBytes(bytes);
+    if (bytes > largeGrowthBytes) this.#checkRoom(bytes);
+    this.work.values++;
+    return expireAt === 0 && rule.ttlDefaultMs !== 0 ? this.now + rule.ttlDefaultMs : expireAt;
+  }
+
   putValue(
     b: Buffer,
     s: number,
@@ -232,18 +243,28 @@ export class Transaction extends RowView implements Rows {
     vn: number,
     expireAt: number,
   ): Row {
-    const rule = this.rule;
-    if (vn > rule.maxRowBytes) this.#checkBytes(vn);
-    if (vn > largeGrowthBytes) this.#checkRoom(vn);
-    this.work.values++;
-    const until =
-      expireAt === 0 && rule.ttlDefaultMs !== 0 ? this.now + rule.ttlDefaultMs : expireAt;
+    const until = this.#checkPut(vn, expireAt);
     this.w.value(this.number, b, s, n, vb, vs, vn, until);
     if (this.observing) this.#touchNew(b, s, n, until);
     const row = this.t.putValue(b, s, n, vb, vs, vn, until);
     if (this.clock !== undefined) this.clock.touch(this.number, row, this.now);
     this.loggedRow = row;
     return row;
+  }
+
+  reserveValue(b: Buffer, s: number, n: number, bytes: number, expireAt: number): Row {
+    const until = this.#checkPut(bytes, expireAt);
+    this.#reservedAt = this.w.reserveValue(this.number, b, s, n, bytes, until);
+    if (this.observing) this.#touchNew(b, s, n, until);
+    const row = this.t.reserveValue(b, s, n, bytes, until);
+    if (this.clock !== undefined) this.clock.touch(this.number, row, this.now);
+    this.loggedRow = row;
+    return row;
+  }
+
+  fillValue(offset: number, vb: Buffer, vs: number, vn: number): void {
+    this.w.fill(this.#reservedAt + offset, vb, vs, vn);
+    this.t.fillValue(offset, vb, vs, vn);
   }
 
   patchValue(row: Row, offset: number, vb: Buffer, vs: number, vn: number): void {

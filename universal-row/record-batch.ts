@@ -28,7 +28,7 @@
 // A key is written once however many of its fields follow. Ops are deterministic given the state
 // before them, and a batch is applied once, by its log index, so they need not be idempotent.
 
-import { copyBytes, viewed } from './bytes.ts';
+import { copyBytes, emptyBytes, viewed } from './bytes.ts';
 import { spareBuffers } from './spare-buffers.ts';
 import type { Shape } from './rows.ts';
 
@@ -116,6 +116,23 @@ export class RecordBatchWriter {
     this.#bytes(b, s, n);
     if (expireAt !== 0) this.#double(expireAt);
     this.#bytes(vb, vs, vn);
+  }
+
+  /** As `value`, whose bytes `fill` writes; returns where they begin. */
+  reserveValue(table: number, b: Buffer, s: number, n: number, bytes: number, at: number): number {
+    this.value(table, b, s, n, emptyBytes, 0, 0, at);
+    // The length of none takes one byte.
+    this.pos--;
+    this.reserve(bytes + 12);
+    this.#varint(bytes);
+    const start = this.pos;
+    this.pos += bytes;
+    return start;
+  }
+
+  /** Writes bytes of a reserved value. */
+  fill(at: number, b: Buffer, s: number, n: number): void {
+    copyBytes(this.buf, at, b, s, n);
   }
 
   create(shape: Shape): void {

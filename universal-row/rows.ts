@@ -186,6 +186,10 @@ interface ValueWrites {
     vn: number,
     expireAt: number,
   ): Row;
+  /** As `putValue` of so many bytes, which `fillValue` writes before the command does anything else with its table. */
+  reserveValue(b: Buffer, s: number, n: number, bytes: number, expireAt: number): Row;
+  /** Writes bytes of the value that was reserved last, from `offset` on, within its size. */
+  fillValue(offset: number, vb: Buffer, vs: number, vn: number): void;
   /** Overwrites bytes of a value from `offset`, extending it, with zeros in any gap. */
   patchValue(row: Row, offset: number, vb: Buffer, vs: number, vn: number): void;
 }

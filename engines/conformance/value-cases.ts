@@ -186,6 +186,18 @@ const patches: ConformanceCase[] = (
   });
 });
 
+/** Values that come in parts, over rows of every shape. */
+const reserved = samples.flatMap(([name, old]) =>
+  [10, 1000, 300_000].map((size) =>
+    writeCase({
+      name: `reserve: ${size} bytes over a ${name}`,
+      given: { k: expiring(old, at), other: value('other') },
+      when: (v) => v.putInParts('k', noise(size), Math.ceil(size / 3), at + 1),
+      then: { k: expiring(value(noise(size)), at + 1), other: value('other') },
+    }),
+  ),
+);
+
 const appended = range(400).map((i) => `${i},`);
 
 const creates: ConformanceCase[] = [
@@ -414,6 +426,7 @@ const reads: ConformanceCase[] = [
 export const valueCases: readonly ConformanceCase[] = [
   ...puts,
   ...patches,
+  ...reserved,
   ...creates,
   ...drops,
   ...expiries,

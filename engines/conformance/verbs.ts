@@ -84,6 +84,19 @@ export class Verbs {
     return row;
   }
 
+  /** As `put`, of bytes that come in parts. */
+  putInParts(key: string, bytes: string, part: number, expireAt = 0): void {
+    this.#place(key);
+    this.table.reserveValue(scratch, this.#starts[0]!, key.length, bytes.length, expireAt);
+    this.#scribble();
+    for (let from = 0; from < bytes.length; from += part) {
+      const some = bytes.slice(from, from + part);
+      this.#place(some);
+      this.table.fillValue(from, scratch, this.#starts[0]!, some.length);
+      this.#scribble();
+    }
+  }
+
   patch(key: string, offset: number, bytes: string): void {
     const row = this.row(key);
     this.#place(bytes);

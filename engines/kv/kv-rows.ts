@@ -31,6 +31,8 @@ export class KvRows {
   state: TableState;
   protected readonly host: TableHost;
   protected readonly store: RecordStore;
+  /** Of `reserveValue`. */
+  #reserved: RowRecord | undefined;
 
   constructor(host: TableHost, id: number, state: TableState) {
     this.host = host;
@@ -327,6 +329,21 @@ export class KvRows {
     row.valueStart = at;
     row.count = n;
     this.store.recount(row);
+  }
+
+  reserveValue(b: Buffer, s: number, n: number, bytes: number, expireAt: number): Row {
+    // None of its bytes are copied.
+    const row = this.putValue(b, s, n, emptyBytes, 0, bytes, expireAt);
+    this.#reserved = this.row(row);
+    return row;
+  }
+
+  /** In place: no command has seen the buffer. */
+  fillValue(offset: number, vb: Buffer, vs: number, vn: number): void {
+    const { value, valueStart, count } = this.#reserved!;
+    assert(offset + vn <= count, 'a value is filled within its size');
+    copyBytes(value, valueStart + offset, vb, vs, vn);
+    if (offset + vn === count) this.#reserved = undefined;
   }
 
   value(row: Row, out: Slice): void {

@@ -4,6 +4,7 @@
 // becomes big and stays so. A stream is big from the start; its state follows the number.
 // `MemoryTable` reads and changes the elements of containers.
 
+import { assert } from '../../universal-row/assert.ts';
 import { copyBytes, emptyBytes } from '../../universal-row/bytes.ts';
 import type { Slice } from '../../universal-row/bytes.ts';
 import { Shape } from '../../universal-row/rows.ts';
@@ -47,6 +48,8 @@ export class MemoryRows {
   private readonly arena: Arena;
   private readonly reclaimer: Reclaimer;
   private freeCollections: number[] = [];
+  /** Of `reserveValue`. */
+  private reserved: Row = 0;
 
   constructor(arena: Arena, reclaimer: Reclaimer) {
     this.arena = arena;
@@ -157,6 +160,19 @@ export class MemoryRows {
     }
     if (expireAt !== 0 || this.expiry.size !== 0) this.expiry.set(row, expireAt);
     return row;
+  }
+
+  reserveValue(b: Buffer, s: number, n: number, bytes: number, expireAt: number): Row {
+    // None of its bytes are copied.
+    this.reserved = this.putValue(b, s, n, emptyBytes, 0, bytes, expireAt);
+    return this.reserved;
+  }
+
+  fillValue(offset: number, vb: Buffer, vs: number, vn: number): void {
+    const { map } = this;
+    map.locate(this.reserved);
+    assert(offset + vn <= map.valueLength, 'a value is filled within its size');
+    copyBytes(map.b, map.valueAt + offset, vb, vs, vn);
   }
 
   value(row: Row, out: Slice): void {

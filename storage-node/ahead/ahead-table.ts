@@ -31,6 +31,18 @@ export class AheadTable extends RowUndo implements RowTable {
     return put;
   }
 
+  reserveValue(b: Buffer, s: number, n: number, bytes: number, expireAt: number): Row {
+    const row = this.t.find(b, s, n);
+    if (row === 0 || !this.isSaved(row)) this.save(row, b, s, n);
+    const put = this.t.reserveValue(b, s, n, bytes, expireAt);
+    this.wholeRowIsSaved(put);
+    return put;
+  }
+
+  fillValue(offset: number, vb: Buffer, vs: number, vn: number): void {
+    this.t.fillValue(offset, vb, vs, vn);
+  }
+
   create(b: Buffer, s: number, n: number, shape: Shape): Row {
     const row = this.t.find(b, s, n);
     if (row === 0 || !this.isSaved(row)) this.save(row, b, s, n);

@@ -50,6 +50,7 @@ export class StrictTables {
 
 class StrictTable implements RowReads, RowWrites {
   readonly #keys = new Map<string, Row>();
+  #reserved: Row = 0;
   readonly #rows = new Map<Row, StrictRow>();
   /** Dropped since `endCommand`: their count may still be asked for. */
   readonly #dropped = new Set<Row>();
@@ -195,6 +196,15 @@ class StrictTable implements RowReads, RowWrites {
     this.#get(row).value = value;
     this.#get(row).expireAt = expireAt;
     return row;
+  }
+  reserveValue(b: Buffer, s: number, n: number, bytes: number, expireAt: number): Row {
+    // Whatever was in that memory.
+    const row = this.putValue(b, s, n, Buffer.alloc(bytes, 0xa5), 0, bytes, expireAt);
+    this.#reserved = row;
+    return row;
+  }
+  fillValue(offset: number, vb: Buffer, vs: number, vn: number): void {
+    this.patchValue(this.#reserved, offset, vb, vs, vn);
   }
   patchValue(row: Row, offset: number, vb: Buffer, vs: number, vn: number): void {
     const r = this.#get(row, Shape.value);

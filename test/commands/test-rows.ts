@@ -190,6 +190,13 @@ export class TestRows implements Rows {
     this.wrote = true;
     return this.#t.putValue(b, s, n, vb, vs, vn, expireAt);
   }
+  reserveValue(b: Buffer, s: number, n: number, bytes: number, expireAt: number): Row {
+    this.wrote = true;
+    return this.#t.reserveValue(b, s, n, bytes, expireAt);
+  }
+  fillValue(offset: number, vb: Buffer, vs: number, vn: number): void {
+    this.#t.fillValue(offset, vb, vs, vn);
+  }
   patchValue(row: Row, offset: number, vb: Buffer, vs: number, vn: number): void {
     this.wrote = true;
     this.#t.patchValue(row, offset, vb, vs, vn);

@@ -53,6 +53,7 @@ const copyOf = (row: ToyRow): ToyRow => ({
 });
 
 export class ToyTable implements RowTable {
+  #reserved: Row = 0;
   rows = new Map<string, ToyRow>();
   readonly #tx: ToyTransaction;
   readonly #sorted = new WeakMap<Map<string, Field>, Scored[]>();
@@ -252,6 +253,13 @@ export class ToyTable implements RowTable {
     row.bytes = value;
     row.expireAt = expireAt;
     return row.seq;
+  }
+  reserveValue(...[b, s, n, bytes, expireAt]: Parameters<RowTable['reserveValue']>): Row {
+    this.#reserved = this.putValue(b, s, n, Buffer.alloc(bytes), 0, bytes, expireAt);
+    return this.#reserved;
+  }
+  fillValue(offset: number, vb: Buffer, vs: number, vn: number): void {
+    this.patchValue(this.#reserved, offset, vb, vs, vn);
   }
   patchValue(row: Row, offset: number, vb: Buffer, vs: number, vn: number): void {
     const found = this.#change(this.#row(row));

@@ -365,16 +365,11 @@ function* bitopInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
   }
   // The sources have been read: from here on one of them may be overwritten.
   yield* step(() => {
-    const first = pieces[0];
-    if (first === undefined) dropRow(rows, args, 2);
-    else rows.putValue(buf, starts[2]!, lens[2]!, first, 0, first.length, 0);
+    if (length === 0) dropRow(rows, args, 2);
+    else rows.reserveValue(buf, starts[2]!, lens[2]!, length, 0);
   });
-  for (let i = 1; i < pieces.length; i++) {
-    const piece = pieces[i]!;
-    yield* step(() => {
-      const row = rows.find(buf, starts[2]!, lens[2]!);
-      rows.patchValue(row, i * stepBytes, piece, 0, piece.length);
-    });
+  for (const [i, piece] of pieces.entries()) {
+    yield* step(() => rows.fillValue(i * stepBytes, piece, 0, piece.length));
   }
   reply.integer(length);
 }

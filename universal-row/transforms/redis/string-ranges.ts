@@ -5,6 +5,8 @@ import { emptyBytes, Slice } from '../../bytes.ts';
 import { CommandError } from '../../errors.ts';
 import type { Reply } from '../../reply.ts';
 import { type Rows, Shape } from '../../rows.ts';
+import { step, type Steps, type StepTransform } from '../../steps.ts';
+import { isLargeValue, patchWordInSteps, putWordInSteps } from './support/large-values.ts';
 import { stringLimit } from './support/string-limit.ts';
 import { typedRow } from './support/typed-row.ts';
 
@@ -13,8 +15,9 @@ const offsetOutOfRange = new CommandError('ERR offset is out of range');
 
 const value = new Slice();
 
-export function append(rows: Rows, args: Arguments, reply: Reply): void {
+export function append(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const { buf, starts, lens } = args;
+  if (isLargeValue(lens[2]!)) return appendInSteps;
   const row = typedRow(rows, args, 1, Shape.value);
   const more = lens[2]!;
   if (row === 0) {
@@ -26,6 +29,18 @@ export function append(rows: Rows, args: Arguments, reply: Reply): void {
   if (length + more > stringLimit.bytes) throw tooLong;
   rows.patchValue(row, length, buf, starts[2]!, more);
   reply.integer(length + more);
+}
+
+function* appendInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const more = args.lens[2]!;
+  const length = yield* step(() => {
+    const row = typedRow(rows, args, 1, Shape.value);
+    return row === 0 ? -1 : rows.count(row);
+  });
+  if (length + more > stringLimit.bytes) throw tooLong;
+  if (length < 0) yield* putWordInSteps(rows, args, 1, 2, 0);
+  else yield* patchWordInSteps(rows, args, 1, length, 2);
+  reply.integer(Math.max(0, length) + more);
 }
 
 export function getrange(rows: Rows, args: Arguments, reply: Reply): void {
@@ -47,7 +62,7 @@ export function getrange(rows: Rows, args: Arguments, reply: Reply): void {
   value.b = emptyBytes;
 }
 
-export function setrange(rows: Rows, args: Arguments, reply: Reply): void {
+export function setrange(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const { buf, starts, lens } = args;
   const offset = args.integer(2);
   if (offset < 0) throw offsetOutOfRange;
@@ -59,7 +74,21 @@ export function setrange(rows: Rows, args: Arguments, reply: Reply): void {
     return;
   }
   if (offset + n > stringLimit.bytes) throw tooLong;
+  if (isLargeValue(n)) return setrangeInSteps;
   const row = found !== 0 ? found : rows.putValue(buf, starts[1]!, lens[1]!, emptyBytes, 0, 0, 0);
   rows.patchValue(row, offset, buf, starts[3]!, n);
   reply.integer(Math.max(length, offset + n));
+}
+
+/** The offset has been checked. */
+function* setrangeInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const { buf, starts, lens } = args;
+  const offset = args.integer(2);
+  const length = yield* step(() => {
+    const found = typedRow(rows, args, 1, Shape.value);
+    if (found === 0) rows.putValue(buf, starts[1]!, lens[1]!, emptyBytes, 0, 0, 0);
+    return found === 0 ? 0 : rows.count(found);
+  });
+  yield* patchWordInSteps(rows, args, 1, offset, 3);
+  reply.integer(Math.max(length, offset + lens[3]!));
 }

@@ -12,6 +12,7 @@ import {
   positiveExpiryTime,
   seconds,
 } from './support/expiry-time.ts';
+import { isLargeValue, putWordInSteps } from './support/large-values.ts';
 import { eachWord } from './support/long-walks.ts';
 import { typedRow } from './support/typed-row.ts';
 import { ValueOptions } from './support/value-options.ts';
@@ -71,16 +72,29 @@ function put(
   );
 }
 
-export function set(rows: Rows, args: Arguments, reply: Reply): void {
+/** As `put` of a large value. */
+function* putInSteps(rows: Rows, args: Arguments, valueWord: number, expireAt: number): Steps {
+  // A row whose time has come would be gone before it is filled.
+  const isDue = expireAt !== 0 && expireAt <= rows.now;
+  if (isDue) yield* step(() => put(rows, args, 1, valueWord, expireAt));
+  else yield* putWordInSteps(rows, args, 1, valueWord, expireAt);
+}
+
+export function set(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  if (isLargeValue(args.lens[2]!)) return setInSteps;
   if (args.count > 3) {
-    setWithOptions(rows, args, reply);
+    const expireAt = prepareSet(rows, args, reply);
+    if (expireAt === undefined) return;
+    put(rows, args, 1, 2, expireAt);
+    if (!options.get) reply.ok();
     return;
   }
   put(rows, args, 1, 2, 0);
   reply.ok();
 }
 
-function setWithOptions(rows: Rows, args: Arguments, reply: Reply): void {
+/** Reads the options of SET, and answers GET. The expiry; undefined if nothing is set, and all is answered. */
+function prepareSet(rows: Rows, args: Arguments, reply: Reply): number | undefined {
   options.parse(args, 3, true);
   let expireAt = options.expireAt(args, rows.now, invalidSetTime);
   const needsRow = options.nx || options.xx || options.get || options.keepTtl;
@@ -92,14 +106,24 @@ function setWithOptions(rows: Rows, args: Arguments, reply: Reply): void {
   }
   if ((options.nx && row !== 0) || (options.xx && row === 0)) {
     if (!options.get) reply.nil();
-    return;
+    return undefined;
   }
   if (options.keepTtl && row !== 0) expireAt = rows.expireAt(row);
-  put(rows, args, 1, 2, expireAt);
-  if (!options.get) reply.ok();
+  return expireAt;
 }
 
-export function setnx(rows: Rows, args: Arguments, reply: Reply): void {
+function* setInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const { expireAt, isAnswered } = yield* step(() => ({
+    expireAt: prepareSet(rows, args, reply),
+    isAnswered: options.get,
+  }));
+  if (expireAt === undefined) return;
+  yield* putInSteps(rows, args, 2, expireAt);
+  if (!isAnswered) reply.ok();
+}
+
+export function setnx(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  if (isLargeValue(args.lens[2]!)) return setnxInSteps;
   if (rows.find(args.buf, args.starts[1]!, args.lens[1]!) !== 0) {
     reply.integer(0);
     return;
@@ -108,21 +132,48 @@ export function setnx(rows: Rows, args: Arguments, reply: Reply): void {
   reply.integer(1);
 }
 
-export function setex(rows: Rows, args: Arguments, reply: Reply): void {
+function* setnxInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const { buf, starts, lens } = args;
+  const isNew = yield* step(() => rows.find(buf, starts[1]!, lens[1]!) === 0);
+  if (isNew) yield* putInSteps(rows, args, 2, 0);
+  reply.integer(isNew ? 1 : 0);
+}
+
+export function setex(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const expireAt = positiveExpiryTime(args, 2, seconds, rows.now, invalidSetexTime);
+  if (isLargeValue(args.lens[3]!)) return setexInSteps;
   put(rows, args, 1, 3, expireAt);
   reply.ok();
 }
 
-export function psetex(rows: Rows, args: Arguments, reply: Reply): void {
+function* setexInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const expireAt = positiveExpiryTime(args, 2, seconds, rows.now, invalidSetexTime);
+  yield* putInSteps(rows, args, 3, expireAt);
+  reply.ok();
+}
+
+export function psetex(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const expireAt = positiveExpiryTime(args, 2, milliseconds, rows.now, invalidPsetexTime);
+  if (isLargeValue(args.lens[3]!)) return psetexInSteps;
   put(rows, args, 1, 3, expireAt);
   reply.ok();
 }
 
-export function getset(rows: Rows, args: Arguments, reply: Reply): void {
+function* psetexInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const expireAt = positiveExpiryTime(args, 2, milliseconds, rows.now, invalidPsetexTime);
+  yield* putInSteps(rows, args, 3, expireAt);
+  reply.ok();
+}
+
+export function getset(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  if (isLargeValue(args.lens[2]!)) return getsetInSteps;
   get(rows, args, reply);
   put(rows, args, 1, 2, 0);
+}
+
+function* getsetInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  yield* step(() => get(rows, args, reply));
+  yield* putInSteps(rows, args, 2, 0);
 }
 
 export function getdel(rows: Rows, args: Arguments, reply: Reply): void {
@@ -208,9 +259,20 @@ function isLongPut(args: Arguments): boolean {
 }
 
 function* putAllInSteps(rows: Rows, args: Arguments): Steps {
-  yield* eachWord(args, 1, args.count, 2, undefined, nothing, (word) =>
-    put(rows, args, word, word + 1, 0),
-  );
+  const { lens, count } = args;
+  for (let from = 1; from < count; ) {
+    if (isLargeValue(lens[from + 1]!)) {
+      yield* putWordInSteps(rows, args, from, from + 1, 0);
+      from += 2;
+      continue;
+    }
+    let end = from;
+    while (end < count && !isLargeValue(lens[end + 1]!)) end += 2;
+    yield* eachWord(args, from, end, 2, undefined, nothing, (word) =>
+      put(rows, args, word, word + 1, 0),
+    );
+    from = end;
+  }
 }
 
 function nothing(): void {

@@ -5,6 +5,7 @@ import { emptyBytes, Slice } from '../../../bytes.ts';
 import { endOfRecords, type Row, type Rows, Shape } from '../../../rows.ts';
 import { step, type Steps } from '../../../steps.ts';
 import { ByteList } from './byte-list.ts';
+import { copyValueInSteps, putValueInSteps } from './large-values.ts';
 import {
   eachElementInSteps,
   eachFieldInSteps,
@@ -20,6 +21,8 @@ export class RowCopy {
   /** The value; elements or members; or fields (keys of records) and their values in turn. */
   readonly #items = new ByteList();
   readonly #value = new Slice();
+  /** The value, where it is taken in steps. */
+  #large: Buffer = emptyBytes;
   /** For a stream, its state. */
   #state: Buffer = emptyBytes;
 
@@ -80,7 +83,7 @@ export class RowCopy {
     const size = rows.count(row);
     switch (this.#shape) {
       case Shape.value:
-        this.take(rows, row);
+        this.#large = yield* copyValueInSteps(rows, find);
         break;
       case Shape.map:
         yield* eachFieldInSteps(
@@ -154,7 +157,9 @@ export class RowCopy {
   *putInSteps(rows: Rows, b: Buffer, s: number, n: number): Steps {
     const items = this.#items;
     if (this.#shape === Shape.value) {
-      yield* step(() => this.put(rows, b, s, n));
+      const { length } = this.#large;
+      yield* putValueInSteps(rows, b, s, n, this.#large, 0, length, this.#expireAt);
+      this.#large = emptyBytes;
       return;
     }
     yield* step(() => {
