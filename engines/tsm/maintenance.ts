@@ -13,7 +13,7 @@ interface MaintenanceOptions {
   readonly coldAfterMs: number;
   /** When slices may run while writes wait. */
   slices(): MaintenanceSlices | undefined;
-  /** A head is flushed when reading one of its series goes through more values. */
+  /** A head is flushed when reading one of its series goes through more values. At twice as many writes wait. */
   readonly longestRead: number;
 }
 
@@ -36,6 +36,8 @@ export class Maintenance {
   readonly #shards: ReadonlyMap<number, LiveShard>;
   /** Shards whose heads take too long to read. */
   readonly #longHeads = new Set<LiveShard>();
+  /** Of those, the ones that have grown to twice that while an earlier head of theirs is flushed: writes wait. */
+  readonly #overlongHeads = new Set<LiveShard>();
   #flushing: LiveShard | undefined = undefined;
   #compacting: LiveShard | undefined = undefined;
   #flushAgainAt = -Infinity;
@@ -50,7 +52,7 @@ export class Maintenance {
   }
 
   get congested(): boolean {
-    return this.headBytes > 2 * this.#options.headBytes;
+    return this.headBytes > 2 * this.#options.headBytes || this.#overlongHeads.size > 0;
   }
 
   /**
@@ -74,9 +76,12 @@ export class Maintenance {
     const bytes = live.isDropped || !holdsRows ? 0 : live.shard.headBytes;
     this.headBytes += bytes - live.countedHeadBytes;
     live.countedHeadBytes = bytes;
-    if (!live.isDropped && live.shard.head.longestRead > this.#options.longestRead) {
-      this.#longHeads.add(live);
-    } else this.#longHeads.delete(live);
+    const longest = live.isDropped ? 0 : live.shard.head.longestRead;
+    const { longestRead } = this.#options;
+    if (longest > longestRead) this.#longHeads.add(live);
+    else this.#longHeads.delete(live);
+    if (longest > 2 * longestRead) this.#overlongHeads.add(live);
+    else this.#overlongHeads.delete(live);
     if (this.#waiters.length > 0 && !this.congested) {
       for (const waiter of this.#waiters.splice(0)) waiter.resolve();
     }

@@ -229,6 +229,19 @@ describe('memory', () => {
     expect(trial.read()).toHaveLength(4000);
   });
 
+  test('writes wait while a series has twice as many rows, until they are flushed', async () => {
+    const trial = await openTrial({ longestRead: 9000 });
+    const write = (from: number): void =>
+      trial.write(Array.from({ length: 1000 }, (_row, n) => point('m', BigInt(from + n), n)));
+    for (let n = 0; n < 6; n++) write(n * 1000);
+    expect(trial.engine.congested).toBe(false);
+    write(6000);
+    expect(trial.engine.congested).toBe(true);
+    await trial.engine.drained();
+    expect(trial.engine.congested).toBe(false);
+    expect(trial.read()).toHaveLength(7000);
+  });
+
   test('a shard that is not written to is flushed', async () => {
     const trial = await openTrial({ coldAfterMs: 50, clock: ticking() });
     trial.write(rows(0, 10));

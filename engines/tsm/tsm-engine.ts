@@ -74,13 +74,13 @@ export interface TsmEngineOptions {
   maxShards?: number;
   /** That the databases of one tenant may have together. */
   maxTenantShards?: number;
-  /** Values of one series in memory, beyond which its shard's points are written to files. Default 1.5 million. */
+  /** Values of one series in memory, beyond which its shard's points are written to files. Default 500,000. */
   longestRead?: number;
 }
 
 const mebibyte = 1024 * 1024;
-/** About 10 ms of reading. */
-const longestRead = 1_500_000;
+/** Some milliseconds of reading. */
+const longestRead = 500_000;
 /**
  * Most shards of a database. Each takes some 30 kB and a few open files; 4096 weekly shards cover
  * 78 years.
