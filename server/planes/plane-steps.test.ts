@@ -1,3 +1,6 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
 import { PlaneSteps } from './plane-steps.ts';
 
@@ -35,4 +38,25 @@ it('does not wake a thread that has nothing to do, and watches again once it has
   await expect
     .poll(() => steps!.list({ limit: 10 }))
     .toContainEqual(expect.objectContaining({ text: 'after later' }));
+});
+
+it('adds a line for each long step to the file that the environment names', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'polyrow-steps-'));
+  const file = join(directory, 'steps');
+  vi.stubEnv('TEST_LONG_STEPS', file);
+  try {
+    steps = new PlaneSteps('influx', () => {});
+    steps.watch.ended(0, 30, { stepInfo: () => ({ what: 'a write', tenant: 3, bytes: 9 }) });
+    await expect.poll(() => steps!.list({ limit: 10 })).toHaveLength(1);
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({
+      plane: 'influx',
+      what: 'a write',
+      tenant: 3,
+      bytes: 9,
+      durationMs: 30,
+    });
+  } finally {
+    vi.unstubAllEnvs();
+    rmSync(directory, { recursive: true });
+  }
 });

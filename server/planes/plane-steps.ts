@@ -1,5 +1,6 @@
 // Watches a plane's thread for steps that take too long: tells the log, counts them, and keeps them for `polyrow slowlog`.
 
+import { appendFileSync } from 'node:fs';
 import { type LongStep, stepCauses, StepWatch } from '../../access/admission/step-watch.ts';
 import type { StepEntry, SlowlogQuery } from '../../control/monitor/slowlog.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
@@ -13,6 +14,8 @@ const heartbeatsPerSample = 10;
 const judgedAfterMs = 20;
 /** A flood of long steps must not become a flood of messages. */
 const logEveryMs = 1000;
+/** A file to which the servers of tests and benches add a line for each long step: see CONTRIBUTING.md. */
+const reportsVariable = 'TEST_LONG_STEPS';
 
 export class PlaneSteps {
   readonly watch: StepWatch;
@@ -23,6 +26,7 @@ export class PlaneSteps {
   readonly #log: PlaneLog;
   #loggedAt = -Infinity;
   #notLogged = 0;
+  readonly #reports = process.env[reportsVariable];
 
   constructor(plane: 'redis' | 'influx', log: PlaneLog) {
     this.#plane = plane;
@@ -96,6 +100,9 @@ export class PlaneSteps {
   }
 
   #tell(step: LongStep): void {
+    if (this.#reports !== undefined) {
+      appendFileSync(this.#reports, `${JSON.stringify({ plane: this.#plane, ...step })}\n`);
+    }
     // The others are the machine's or V8's doing: they are counted and kept.
     if (step.cause !== 'work') return;
     const now = performance.now();
