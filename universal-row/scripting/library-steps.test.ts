@@ -125,3 +125,20 @@ test('a text that is too long for %q is refused', () => {
   );
   expect(quoted.result).toBe(2002);
 });
+
+test.each([
+  ['upper', `return string.upper(s):sub(-4)`, 'XYZA'],
+  ['lower', `return string.lower(s):sub(1, 4)`, 'axyz'],
+  [
+    'reverse',
+    `return s:reverse():sub(1, 8) .. s:reverse():reverse():sub(1, 8)`,
+    'azyxazyxaxyzaxyz',
+  ],
+])('string.%s of a long text', (_, source, result) => {
+  const run = inSteps(
+    `local s = string.rep('axyz', 200000) .. 'a' s = s:sub(1, -2) .. 'a' ${source}`,
+  );
+  expect(run.result).toBe(result);
+  expect(run.steps).toBeGreaterThan(5);
+  expect(run.longest).toBeLessThan(most);
+});

@@ -199,11 +199,46 @@ function reversed(text: string): string {
   return bytes.reverse().toString('latin1');
 }
 
-export function stringLibrary(m: Machine): Record<string, Callable> {
-  const copied = (text: string): string => {
+/** Longer texts are read in pieces of this length, in steps. */
+const pieceLength = 64 * 1024;
+/** Characters that are read in the time of an instruction. */
+const charactersPerUnit = 4;
+
+/** The pieces of a text in order, with a look at the instructions after each. */
+export function* eachPiece(
+  m: Machine,
+  text: string,
+  visit: (piece: string) => void,
+): Generator<unknown, void, unknown> {
+  for (let at = 0; at < text.length; at += pieceLength) {
+    const piece = text.slice(at, at + pieceLength);
+    visit(piece);
+    m.n -= Math.floor(piece.length / charactersPerUnit);
+    if (m.n < 0) yield* nextSlice(m);
+  }
+}
+
+/** A builtin that returns a text of the same length, made of the pieces. */
+function mapping(
+  m: Machine,
+  name: string,
+  change: (piece: string) => string,
+  isBackwards = false,
+): Callable {
+  const inPieces = m.stepping(function* (text) {
+    const pieces: string[] = [];
+    yield* eachPiece(m, text as string, (piece) => pieces.push(change(piece)));
+    if (isBackwards) pieces.reverse();
+    return pieces.join('');
+  });
+  return (value) => {
+    const text = checkString(m, value, 1, name);
     m.allocate(text.length);
-    return text;
+    return text.length <= pieceLength ? change(text) : inPieces(text);
   };
+}
+
+export function stringLibrary(m: Machine): Record<string, Callable> {
   return {
     find: m.stepping((...args) => find(m, args, true)),
     match: m.stepping((...args) => find(m, args, false)),
@@ -226,9 +261,9 @@ export function stringLibrary(m: Machine): Record<string, Callable> {
     sub: (text, from, to) => sub(m, text, from, to),
     rep: (text, times) => rep(m, text, times),
     len: (text) => checkString(m, text, 1, 'len').length,
-    lower: (text) => caseChanged(copied(checkString(m, text, 1, 'lower')), 65),
-    upper: (text) => caseChanged(copied(checkString(m, text, 1, 'upper')), 97),
-    reverse: (text) => reversed(copied(checkString(m, text, 1, 'reverse'))),
+    lower: mapping(m, 'lower', (piece) => caseChanged(piece, 65)),
+    upper: mapping(m, 'upper', (piece) => caseChanged(piece, 97)),
+    reverse: mapping(m, 'reverse', reversed, true),
     // Unsupported: the result could not be loaded.
     dump: (callee) => {
       if (typeof callee === 'function') return '\x1bLua';

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { protect } from '../../../scripting/environment.ts';
 import { libraryTable } from '../../../scripting/lib/math.ts';
+import { eachPiece } from '../../../scripting/lib/string.ts';
 import { checkString } from '../../../scripting/lib/checks.ts';
 import type { Machine } from '../../../scripting/machine.ts';
 import { type Callable, LuaError, LuaTable, type Value } from '../../../scripting/values.ts';
@@ -16,8 +17,6 @@ export interface CurrentRun {
 
 const version = '7.0.15';
 const versionNumber = 0x0007000f;
-/** Instructions that hashing a byte counts as, divided by so much. */
-const hashedBytesPerUnit = 4;
 
 function answered(result: CallResult, raises: boolean): Value {
   const { failure } = result;
@@ -124,12 +123,14 @@ const versions = { REDIS_VERSION: version, REDIS_VERSION_NUM: versionNumber };
 
 function tools(m: Machine, current: CurrentRun): Record<string, Callable> {
   return {
-    sha1hex: (...args) => {
+    sha1hex: m.stepping(function* (...args) {
       if (args.length !== 1) throw failure('ERR wrong number of arguments');
       const text = checkString(m, args[0], 1, 'sha1hex');
-      m.charge(Math.floor(text.length / hashedBytesPerUnit) + 200);
-      return createHash('sha1').update(text, 'latin1').digest('hex');
-    },
+      m.charge(200);
+      const hash = createHash('sha1');
+      yield* eachPiece(m, text, (piece) => hash.update(piece, 'latin1'));
+      return hash.digest('hex');
+    }),
     acl_check_cmd: (...args) => {
       if (args.length === 0) {
         throw failure(
