@@ -231,8 +231,9 @@ describe('memory', () => {
 
   test('writes wait while a series has twice as many rows, until they are flushed', async () => {
     const trial = await openTrial({ longestRead: 9000 });
-    const write = (from: number): void =>
+    const write = (from: number): void => {
       trial.write(Array.from({ length: 1000 }, (_row, n) => point('m', BigInt(from + n), n)));
+    };
     for (let n = 0; n < 6; n++) write(n * 1000);
     expect(trial.engine.congested).toBe(false);
     write(6000);

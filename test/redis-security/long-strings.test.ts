@@ -1,4 +1,4 @@
-// Storing a string is one step: the longest that there may be bounds it, by whatever command it would become longer.
+// The longest string that there may be bounds all commands by which it would become longer.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { spareBuffers } from '../../universal-row/spare-buffers.ts';
