@@ -30,6 +30,7 @@ import { proxyQuotaLive } from './proxy-quota-live.ts';
 import { proxyQuota } from './proxy-quota.ts';
 import { queryAccumulation } from './query-accumulation.ts';
 import { queryLoans } from './query-loans.ts';
+import { rangeSplitPoint } from './range-cuts.ts';
 import { rangePlanningTime } from './range-planning-time.ts';
 import { rangeMapping } from './range-mapping.ts';
 import {
@@ -38,7 +39,7 @@ import {
   rangeLambda,
   rangePerformance,
 } from './range-scheduling.ts';
-import { rangeBound, rangeLazy, rangeSplitPoint, rangeSuspend } from './range-splits.ts';
+import { rangeBound, rangeLazy, rangeSuspend } from './range-splits.ts';
 import { replicaLoads } from './replica-loads.ts';
 import { replicaMigration } from './replica-migration.ts';
 import { schedulingMeasures, tableCountGuard, tablePartitions } from './replica-rules.ts';

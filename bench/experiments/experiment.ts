@@ -20,7 +20,8 @@ export interface Measure {
   value: number;
   /** The least and the most of the runs, where `value` is their mean. */
   spread?: readonly [least: number, most: number];
-  threshold: number;
+  /** Absent: a figure that is shown and not judged. */
+  threshold?: number;
   better: 'higher' | 'lower';
   /** The same without the mechanism. */
   without?: number;
@@ -88,6 +89,12 @@ export interface Experiment {
   run(context: ExperimentContext): Promise<Outcome> | Outcome;
 }
 
+/** Also true for a figure that is not judged. */
 export function reaches({ value, threshold, better }: Measure): boolean {
+  if (threshold === undefined) return true;
   return better === 'higher' ? value >= threshold : value <= threshold;
+}
+
+export function judged(measures: readonly Measure[]): Measure[] {
+  return measures.filter(({ threshold }) => threshold !== undefined);
 }

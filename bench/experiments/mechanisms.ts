@@ -1,7 +1,7 @@
 // The mechanisms of the papers that place, size and schedule, and where each is measured: the table at the head of
 // docs/experiments.md is made from this list and the records.
 
-import { type Measure, type Recorded, reaches } from './experiment.ts';
+import { judged, type Measure, type Recorded, reaches } from './experiment.ts';
 
 interface Mechanism {
   readonly id: string;
@@ -133,7 +133,7 @@ export function mechanismTable(
     const link = `[${experiment}](#${anchor(experiment)})`;
     const record = records.get(experiment);
     if (record === undefined) return `| ${id} | ${name} | ${link} | | not run |`;
-    const measures = measuresOf(mechanism, record);
+    const measures = judged(measuresOf(mechanism, record));
     const missed = measures.filter((measure) => !reaches(measure));
     const figures = (missed.length > 0 ? missed : measures.slice(0, 1)).map(
       (measure) => `${measure.metric}: ${short(measure.value)} (${wanted(measure, short)})`,
@@ -166,5 +166,5 @@ function measuresOf({ id, measures }: Mechanism, { outcome }: Recorded): Measure
 }
 
 function wanted({ better, threshold }: Measure, short: (value: number) => string): string {
-  return `${better === 'higher' ? '≥' : '≤'} ${short(threshold)}`;
+  return threshold === undefined ? '' : `${better === 'higher' ? '≥' : '≤'} ${short(threshold)}`;
 }

@@ -13,6 +13,8 @@ interface CooperativeParameters {
   leastLoad: number;
   /** Not lazy: bring all regions of an overloaded node below the bound of theorem 1, then move. */
   isEager?: boolean;
+  /** Parts that are cut off a region in one round, at most: 1 where a sample gives one cut. */
+  mostParts?: number;
   /** Regions are never split. */
   withoutSplits?: boolean;
 }
@@ -23,7 +25,13 @@ interface Queues {
   moves: { region: number; to: number }[];
   /** The source's critical load once they are made. */
   left: number;
-  splits: { region: number; ratio: number; to?: number }[];
+  splits: Cuts[];
+}
+
+/** Parts of one region, from the left: their shares of its load, and where they are to go. What is left stays. */
+interface Cuts {
+  region: number;
+  parts: { ratio: number; to?: number }[];
 }
 
 export function cooperative(parameters: Partial<CooperativeParameters> = {}): RangePlanner {
@@ -84,9 +92,11 @@ class Planning {
     const queues = this.#queues(node, critical);
     // Any region above the bound of theorem 1 is significant.
     const splits: Queues['splits'] =
-      large.length > 0 ? large.map((region) => ({ region, ratio: 0.5 })) : queues.splits;
+      large.length > 0
+        ? large.map((region) => ({ region, parts: [{ ratio: 0.5 }] }))
+        : queues.splits;
     if (large.length > 0 || (queues.left > 1 + lambda && splits.length > 0)) {
-      for (const { region, ratio, to } of splits) this.#split(region, ratio, critical, to);
+      for (const cuts of splits) this.#split(cuts, critical);
       if (large.length > 0) this.#settled.add(node);
       return;
     }
@@ -119,18 +129,43 @@ class Planning {
         queues.left = leaves;
         queues.moves.push({ region, to });
       } else if (this.#mayBeSplit(region)) {
-        // The left part is the source's excess that the destination has room for.
-        const room = (1 - loads[to]!) * state.capacity[to]!;
-        const excess = (loads[node]! - 1) * state.capacity[node]!;
-        const ratio = Math.max(Math.min(room, excess), lambda / 2) / load[region]!;
-        if (ratio < 1) {
-          queues.splits.push({ region, ratio, to });
-        }
+        const parts = this.#partsOf(region, critical, loads);
+        if (parts.length > 0) queues.splits.push({ region, parts });
       }
     }
     // One of them is enough: the others would only make more regions.
     queues.splits.length = Math.min(1, queues.splits.length);
     return queues;
+  }
+
+  /**
+   * A part for each node with room, the one with most room first, until the source's excess is gone: one sample of the
+   * region's requests says where all of the cuts are.
+   */
+  #partsOf(region: number, dimension: Dimension, loads: Float64Array): Cuts['parts'] {
+    const { lambda, mostParts = Infinity } = this.#parameters;
+    const { capacity, node, load: loadOf } = this.#state;
+    const load = loadOf[dimension][region]!;
+    const source = node[region]!;
+    const least = lambda / 2;
+    const left = Float64Array.from(loads);
+    const parts: Cuts['parts'] = [];
+    let cutOff = 0;
+    while (parts.length < mostParts) {
+      const to = this.#state.lowestFor(region, left);
+      if (to === source) break;
+      const room = (1 - left[to]!) * capacity[to]!;
+      const excess = (left[source]! - 1) * capacity[source]!;
+      const part = Math.max(Math.min(room, excess), least);
+      // Further parts are not worth a cut below the bound.
+      if (parts.length > 0 && Math.min(room, excess) < least) break;
+      if (cutOff + part >= load) break;
+      parts.push({ ratio: part / load, to });
+      cutOff += part;
+      left[source] = left[source]! - part / capacity[source]!;
+      left[to] = left[to]! + part / capacity[to]!;
+    }
+    return parts;
   }
 
   /** The bound of theorem 1: regions below it can always be placed. */
@@ -149,12 +184,13 @@ class Planning {
     this.#steps.push({ kind: 'move', region, from, to, reason });
   }
 
-  /** Load that moves to `to` in the next round counts there from now on. */
-  #split(region: number, ratio: number, dimension: Dimension, to?: number): void {
+  /** Load that moves elsewhere in the next round counts there from now on. */
+  #split({ region, parts }: Cuts, dimension: Dimension): void {
     this.#cut.add(region);
-    if (to !== undefined) this.#state.reckon(region, ratio, to);
+    for (const { ratio, to } of parts) if (to !== undefined) this.#state.reckon(region, ratio, to);
     const load = this.#state.load[dimension][region]!;
     const reason = `its ${dimension} load, ${load.toFixed(3)} of a node, fits on no other node`;
-    this.#steps.push({ kind: 'split', region, ratio, dimension, reason });
+    const ratios = parts.map(({ ratio }) => ratio);
+    this.#steps.push({ kind: 'split', region, ratios, dimension, reason });
   }
 }

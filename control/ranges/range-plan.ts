@@ -1,12 +1,18 @@
-// Proposals of planners of range tables. A node that splits a region samples its requests and cuts at the given ratio;
-// the parts are known to the next round.
+// Proposals of planners of range tables. A node that splits a region samples its requests once and cuts at the given
+// ratios; the parts are known to the next round.
 
 import type { Dimension, RangeModel, RangeState } from './range-state.ts';
 
 export type RangeStep =
   | { kind: 'move'; region: number; from: number; to: number; reason: string }
-  /** The left part is to have `ratio` of the load in a dimension. */
-  | { kind: 'split'; region: number; ratio: number; dimension: Dimension; reason: string };
+  /** Parts from the left are to have these shares of the region's load in a dimension, and the last part the rest. */
+  | {
+      kind: 'split';
+      region: number;
+      ratios: readonly number[];
+      dimension: Dimension;
+      reason: string;
+    };
 
 export interface RangePlan {
   steps: readonly RangeStep[];

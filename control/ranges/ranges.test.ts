@@ -129,7 +129,7 @@ describe('the cooperative planner', () => {
     // Its part takes disk load along, which the other node has to give back.
     expect(steps[1]).toMatchObject({ kind: 'split', region: 1, dimension: 'io' });
     expect(steps).toHaveLength(2);
-    expect((steps[0] as { ratio: number }).ratio).toBeCloseTo(1 / 3, 9);
+    expect(steps[0]).toMatchObject({ ratios: [expect.closeTo(1 / 3, 9)] });
     const even = model(
       [1, 1],
       [
@@ -138,6 +138,26 @@ describe('the cooperative planner', () => {
       ],
     );
     expect(cooperative().plan(even).steps).toEqual([]);
+  });
+
+  test('cuts a part for each node with room off a region that has the load of several', () => {
+    const hot = model(
+      [1, 1, 1],
+      [
+        [0, 2.6, 1],
+        [1, 0.1, 1],
+        [2, 0.3, 1],
+      ],
+    );
+    const ratiosOf = (planner = cooperative()): readonly number[] => {
+      const [first] = planner.plan(hot).steps;
+      if (first?.kind !== 'split') throw new Error('no split');
+      expect(first.region).toBe(0);
+      return first.ratios;
+    };
+    // Room of .9 and .7; what is left is a node's mean.
+    expect(ratiosOf()).toEqual([expect.closeTo(0.9 / 2.6, 9), expect.closeTo(0.7 / 2.6, 9)]);
+    expect(ratiosOf(cooperative({ mostParts: 1 }))).toEqual([expect.closeTo(0.9 / 2.6, 9)]);
   });
 
   test('never leaves a cluster worse than it was, and repeats its plan', () => {

@@ -19,20 +19,36 @@ export function splitPoint<Key>(
   ratio: number,
   compare: (a: Key, b: Key) => number,
 ): Key | undefined {
+  return splitPoints(samples, [ratio], compare)[0];
+}
+
+/**
+ * First keys of all parts but the leftmost, so that the parts have these ratios of the load, from the left, and the
+ * last one the rest. Ascending, and fewer where two cuts are at one key.
+ */
+export function splitPoints<Key>(
+  samples: readonly RequestSample<Key>[],
+  ratios: readonly number[],
+  compare: (a: Key, b: Key) => number,
+): Key[] {
   const byStart = [...samples].sort((a, b) => compare(a.start, b.start));
-  const first = byStart[0];
-  if (first === undefined) return undefined;
-  const byEnd = [...samples].sort((a, b) => compare(b.end, a.end));
-  const total = samples.reduce((sum, { weight }) => sum + weight, 0);
-  const lower = byStart[Math.min(byStart.length - 1, reach(byStart, ratio * total))]!.start;
-  const upper = byEnd[Math.max(0, reach(byEnd, (1 - ratio) * total) - 1)]!.end;
   const keys = byStart
     .map(({ start }) => start)
     .filter((key, i, all) => i === 0 || compare(key, all[i - 1]!) !== 0);
-  if (keys.length === 1) return undefined;
-  const between = (placeOf(keys, lower, compare) + placeOf(keys, upper, compare)) / 2;
-  // The left part must not be empty.
-  return keys[Math.min(keys.length - 1, Math.max(1, Math.round(between)))];
+  if (keys.length <= 1) return [];
+  const byEnd = [...samples].sort((a, b) => compare(b.end, a.end));
+  const total = samples.reduce((sum, { weight }) => sum + weight, 0);
+  const places = new Set<number>();
+  let ratio = 0;
+  for (const part of ratios) {
+    ratio += part;
+    const lower = byStart[Math.min(byStart.length - 1, reach(byStart, ratio * total))]!.start;
+    const upper = byEnd[Math.max(0, reach(byEnd, (1 - ratio) * total) - 1)]!.end;
+    const between = (placeOf(keys, lower, compare) + placeOf(keys, upper, compare)) / 2;
+    // The left part must not be empty.
+    places.add(Math.min(keys.length - 1, Math.max(1, Math.round(between))));
+  }
+  return [...places].map((place) => keys[place]!);
 }
 
 /** How many of the first samples have this weight together. */

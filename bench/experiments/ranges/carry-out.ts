@@ -51,9 +51,15 @@ export function carryOut(
         state.move(step.region, step.to);
         result.moves++;
       } else {
-        const share = (): number => Math.min(0.98, Math.max(0.02, shareOf(step.ratio, chance)));
-        state.split(step.region, share(), share(), 0.5);
-        result.splits++;
+        let { region } = step;
+        let rest = 1;
+        for (const ratio of step.ratios) {
+          const wanted = ratio / rest;
+          const share = (): number => Math.min(0.98, Math.max(0.02, shareOf(wanted, chance)));
+          region = state.split(region, share(), share(), 0.5);
+          rest -= ratio;
+          result.splits++;
+        }
       }
     }
     result.bytes += bytes;

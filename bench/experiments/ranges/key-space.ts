@@ -4,7 +4,7 @@
 import type { RangePlan } from '../../../control/ranges/range-plan.ts';
 import type { Dimension, RangeModel } from '../../../control/ranges/range-state.ts';
 import type { Merge } from '../../../control/ranges/merge.ts';
-import { splitPoint } from '../../../control/ranges/split-point.ts';
+import { splitPoints } from '../../../control/ranges/split-point.ts';
 import { Chance } from '../sim/chance.ts';
 
 const rangeCount = 256;
@@ -13,7 +13,8 @@ const binCount = rangeCount * binsOfRange;
 /** Bytes of the whole table: 1,024 regions of 48 MB. */
 const tableBytes = 1024 * 48e6;
 
-export type SplitBy = 'load' | 'size';
+/** `size`: in half of the bytes, as stores do by themselves; `sizes`: in as many equal parts as are asked for. */
+export type SplitBy = 'load' | 'size' | 'sizes';
 
 interface Densities {
   cpu: Float64Array;
@@ -101,12 +102,13 @@ export class KeySpaceCluster {
         this.node[step.region] = step.to;
         moves++;
       } else {
-        const at = this.#cut(step.region, step.ratio, step.dimension, by);
-        if (at !== undefined) splits.push({ region: step.region, at });
+        for (const at of this.#cuts(step.region, step.ratios, step.dimension, by)) {
+          splits.push({ region: step.region, at });
+        }
       }
     }
     // From the last region on, so that numbers stay valid.
-    splits.sort((a, b) => b.region - a.region);
+    splits.sort((a, b) => b.region - a.region || b.at - a.at);
     for (const { region, at } of splits) {
       this.edges.splice(region + 1, 0, at);
       this.node.splice(region + 1, 0, this.node[region]!);
@@ -121,16 +123,25 @@ export class KeySpaceCluster {
     }
   }
 
-  #cut(region: number, ratio: number, dimension: Dimension, by: SplitBy): number | undefined {
+  /** Ascending. Fewer than asked for where keys of the sample are too few. */
+  #cuts(
+    region: number,
+    ratios: readonly number[],
+    dimension: Dimension,
+    by: SplitBy,
+  ): readonly number[] {
     const from = this.edges[region]!;
     const to = this.edges[region + 1]!;
-    if (by === 'size') return (from + to) / 2;
+    if (by === 'size') return [(from + to) / 2];
+    if (by === 'sizes') {
+      return ratios.map((_, i) => from + ((to - from) * (i + 1)) / (ratios.length + 1));
+    }
     // Samples the node receives in ten seconds.
     const samples = Array.from({ length: 1000 }, () => {
       const start = this.#draw(dimension, from, to);
       return { start, end: start, weight: 1 };
     });
-    return splitPoint(samples, ratio, (a, b) => a - b);
+    return splitPoints(samples, ratios, (a, b) => a - b);
   }
 
   /** A key of a request, by the load. */

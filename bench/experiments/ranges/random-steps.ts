@@ -24,7 +24,10 @@ export function randomSteps(planner: RangePlanner, seed: number): RangePlanner {
         }
         if (cut.has(region)) return [];
         cut.add(region);
-        return [{ ...step, region, ratio: chance.next(), reason }];
+        // As many cuts, anywhere.
+        const places = step.ratios.map(() => chance.next()).sort((a, b) => a - b);
+        const ratios = places.map((place, i) => place - (places[i - 1] ?? 0));
+        return [{ ...step, region, ratios, reason }];
       });
       return { ...plan, steps };
     },

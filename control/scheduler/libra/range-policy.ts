@@ -232,27 +232,36 @@ class Planning {
     return true;
   }
 
-  /** Both parts stay where they are, with shares of the load in the ratio asked for. */
+  /** All parts stay where they are, with shares of the load in the ratios asked for. */
   #splitRegion(
     replica: number,
-    { region, ratio, dimension }: Extract<RangeStep, { kind: 'split' }>,
+    { region, ratios, dimension }: Extract<RangeStep, { kind: 'split' }>,
     state: RangeState,
   ): boolean {
     const cluster = this.#cluster;
     const { model } = cluster;
-    const partition = cluster.partitionOf[replica]!;
     const pod = model.pods.ids[cluster.podOf[replica]!]!;
-    const load = state.load[dimension][region]!;
-    const leftShare = model.dimensions.map(() => ratio);
-    cluster.apply({ kind: 'split', partition, leftShare });
-    const name = model.partitions.ids[partition] ?? `new${partition}`;
     const what = dimension === 'cpu' ? 'processor' : 'disk';
-    this.#proposals.push({
-      change: { kind: 'split', partition, leftShare },
-      reason: `the ${what} load of ${name} on ${pod}, ${load.toFixed(3)} of a pod's mean, fits on no other pod`,
-      figures: [{ name: `${what} load of ${name}, mean = 1`, before: load, after: load * ratio }],
-      cost: freeOfCost,
-    });
+    let partition = cluster.partitionOf[replica]!;
+    let load = state.load[dimension][region]!;
+    let rest = 1;
+    for (const ratio of ratios) {
+      const share = ratio / rest;
+      const leftShare = model.dimensions.map(() => share);
+      const change: Change = { kind: 'split', partition, leftShare };
+      const right = cluster.partitionCount;
+      cluster.apply(change);
+      const name = model.partitions.ids[partition] ?? `new${partition}`;
+      this.#proposals.push({
+        change,
+        reason: `the ${what} load of ${name} on ${pod}, ${load.toFixed(3)} of a pod's mean, fits on no other pod`,
+        figures: [{ name: `${what} load of ${name}, mean = 1`, before: load, after: load * share }],
+        cost: freeOfCost,
+      });
+      partition = right;
+      load *= 1 - share;
+      rest -= ratio;
+    }
     return true;
   }
 }
