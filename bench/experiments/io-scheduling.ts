@@ -243,7 +243,7 @@ export const queueClasses: Experiment = {
       measures: [
         overSeeds(
           ofAlone(compared.after),
-          { metric: 'p99 of single records, of that alone', threshold: 2, better: 'lower' },
+          { metric: 'p99 of single records, of that alone', threshold: 1.3, better: 'lower' },
           ofAlone(compared.before),
         ),
       ],

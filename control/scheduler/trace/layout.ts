@@ -40,9 +40,12 @@ export function laidOut(trace: Trace, layout: Layout, rng: Rng): Trace {
     }),
   );
   const placed = new Map<string, number[][]>();
-  for (const { id } of trace.tables) {
+  const tenants = new Map(trace.tables.map(({ tenant }) => [tenant, new Uint32Array(pods.length)]));
+  for (const { id, tenant } of trace.tables) {
     const partitions = parts.filter(({ table }) => table === id).length;
-    placed.set(id, placeTable(pods, { partitions, allocatedLru: 0, allocatedBytes: 0 }, rng));
+    const ofTenant = tenants.get(tenant)!;
+    const request = { partitions, allocatedLru: 0, allocatedBytes: 0, ofTenant };
+    placed.set(id, placeTable(pods, request, rng));
   }
   return {
     ...trace,

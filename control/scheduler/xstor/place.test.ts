@@ -61,6 +61,18 @@ describe('a new table', () => {
     );
   }, 600_000);
 
+  test('goes to the pods with fewest replicas of its tenant where scores are equal', () => {
+    for (const seed of [1, 2, 3, 4, 5]) {
+      const pods = cluster(9, 1);
+      const request = { partitions: 1, allocatedLru: 0, allocatedBytes: 0 };
+      const ofTenant = new Uint32Array(pods.length);
+      const chance = new Chance(seed);
+      const three = [0, 1, 2].flatMap(() => placeTable(pods, { ...request, ofTenant }, chance));
+      expect(three.flat().sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+      expect(ofTenant).toEqual(new Uint32Array(9).fill(1));
+    }
+  });
+
   test('goes to no pod with a term above the threshold, or nowhere at all', () => {
     const pods = cluster(9, 1);
     for (const pod of pods.slice(0, 5)) pod.usedBytes = 86;
@@ -68,8 +80,10 @@ describe('a new table', () => {
     const placed = placeTable(pods, request, new Chance(1));
     for (const pod of placed.flat()) expect(pod).toBeGreaterThanOrEqual(5);
     const before = structuredClone(pods);
-    const tooMuch = { partitions: 10, allocatedLru: 30, allocatedBytes: 1 };
+    const ofTenant = new Uint32Array(pods.length);
+    const tooMuch = { partitions: 10, allocatedLru: 30, allocatedBytes: 1, ofTenant };
     expect(() => placeTable(pods, tooMuch, new Chance(1))).toThrow(NoRoomError);
     expect(pods).toEqual(before);
+    expect(ofTenant).toEqual(new Uint32Array(pods.length));
   });
 });

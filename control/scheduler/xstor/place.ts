@@ -56,6 +56,8 @@ export interface TableRequest {
   /** LRU/s allocated to one replica. */
   allocatedLru: number;
   allocatedBytes: number;
+  /** Replicas of the table's tenant on each pod, those of this table added as they are placed. Equal scores go by it. */
+  ofTenant?: Uint32Array;
 }
 
 const copies = 3;
@@ -68,7 +70,7 @@ export class NoRoomError extends Error {
 }
 
 /**
- * Pods of each partition; the first one leads. `pods` include the new load when this returns.
+ * Pods of each partition; the first one leads. `pods` and `ofTenant` include the new table when this returns.
  * Throws a NoRoomError, and then nothing is placed.
  */
 export function placeTable(
@@ -92,12 +94,12 @@ export function placeTable(
   for (let partition = 0; partition < request.partitions; partition++) {
     const found = choose(pods, groups, held);
     if (found === undefined) {
-      for (const pod of placed.flat()) bear(pods[pod]!, request, -1);
+      for (const pod of placed.flat()) bear(pods, pod, request, -1);
       throw new NoRoomError(partition);
     }
     const { group, chosen } = found;
     for (const pod of chosen) {
-      bear(pods[pod]!, request, 1);
+      bear(pods, pod, request, 1);
       held[pod]!++;
     }
     // Only its pods have other scores now.
@@ -109,9 +111,12 @@ export function placeTable(
   return placed;
 }
 
-function bear(pod: PlacementPod, { allocatedLru, allocatedBytes }: TableRequest, by: 1 | -1): void {
-  pod.allocatedLru += by * allocatedLru;
-  pod.allocatedBytes += by * allocatedBytes;
+function bear(pods: PlacementPod[], pod: number, request: TableRequest, by: 1 | -1): void {
+  const { allocatedLru, allocatedBytes, ofTenant } = request;
+  const one = pods[pod]!;
+  one.allocatedLru += by * allocatedLru;
+  one.allocatedBytes += by * allocatedBytes;
+  if (ofTenant !== undefined) ofTenant[pod] = ofTenant[pod]! + by;
 }
 
 /** The three terms of eq. 6, with one more replica of a table. */
@@ -161,7 +166,7 @@ function choose(
   return undefined;
 }
 
-/** Equal scores are in random order. */
+/** Of equal scores the one with fewest replicas of the tenant comes first; then chance decides. */
 function byScore(
   pods: readonly PlacementPod[],
   group: readonly number[],
@@ -170,9 +175,14 @@ function byScore(
   parameters: PlacementParameters,
 ): Scored[] {
   return group
-    .map((pod) => ({ pod, score: scoreOf(pods[pod]!, request, parameters), tie: rng.next() }))
+    .map((pod) => ({
+      pod,
+      score: scoreOf(pods[pod]!, request, parameters),
+      ofTenant: request.ofTenant?.[pod] ?? 0,
+      tie: rng.next(),
+    }))
     .filter(({ score }) => score < Infinity)
-    .sort((a, b) => a.score - b.score || a.tie - b.tie);
+    .sort((a, b) => a.score - b.score || a.ofTenant - b.ofTenant || a.tie - b.tie);
 }
 
 interface Scored {
