@@ -187,7 +187,9 @@ export class ClientScripts implements ScriptHost {
     const { pubsub, fanOut } = tenant;
     for (const message of this.#messages.splice(0)) {
       server.elsewhere?.publish(tenant.number, message);
-      const audiences = pubsub.audiences(message.channel, message.isSharded);
+      const audiences = pubsub.audiencesIfQuick(message.channel, message.isSharded);
+      // Long names were refused, unless more patterns have come since.
+      if (audiences === undefined) continue;
       let receivers = 0;
       for (const { listeners } of audiences) receivers += listeners.size;
       if (receivers > 0) void fanOut.send(message, audiences, receivers);

@@ -376,7 +376,11 @@ export class RowChanges<C extends TrackingClient = TrackingClient> implements Ch
   }
 
   #publish({ pubsub, fanOut }: Tenant<C>, channel: Buffer, payload: Buffer): void {
-    const audiences = pubsub.audiences(channel, false);
+    const audiences = pubsub.audiencesIfQuick(channel, false);
+    if (audiences === undefined) {
+      this.droppedEvents++;
+      return;
+    }
     let receivers = 0;
     for (const { listeners } of audiences) receivers += listeners.size;
     if (receivers === 0) return;

@@ -233,11 +233,15 @@ export class RedisServer implements ConnectionHost<Connection> {
     this.principals.onChange((change) => this.#follow(change));
   }
 
-  /** A client of another node has published a message. False when it is dropped, as too many wait before it. */
+  /**
+   * A client of another node has published a message. False when it is dropped: too many wait before it, or there are too
+   * many patterns here for its channel.
+   */
   hear(number: number, message: PublishedMessage): boolean {
     const tenant = this.tenants.get(number);
     if (tenant === undefined) return true;
-    const audiences = tenant.pubsub.audiences(message.channel, message.isSharded);
+    const audiences = tenant.pubsub.audiencesIfQuick(message.channel, message.isSharded);
+    if (audiences === undefined) return false;
     let receivers = 0;
     for (const { listeners } of audiences) receivers += listeners.size;
     if (receivers === 0) return true;

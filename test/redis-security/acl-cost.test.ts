@@ -57,6 +57,20 @@ test('a command of many keys for a user of many patterns is refused, not worked 
   expect(await ann.text('EXISTS', ...keys(1100))).toMatch(/^-NOPERM/);
 });
 
+test('a key that patterns would look at for long is refused, not worked out', async () => {
+  // Each looks at all of the key: in a set there is no place to begin with.
+  const pattern = (i: number) => `~*[a-b]${'[a-z]'.repeat(40)}${i}.*`;
+  await setAll(['on', 'nopass', '+@all', ...numbers.slice(0, 200).map(pattern), '~last']);
+  const ann = await server.client();
+  expect(await ann.text('AUTH', 'ann', 'x')).toBe('+OK');
+  expect(await ann.text('GET', `${'a'.repeat(42)}7.`)).toBe('(nil)');
+  const longest = `${'a'.repeat(1000)}199.`;
+  expect(await ann.text('GET', longest)).toBe('(nil)');
+  expect(await ann.text('GET', `${'a'.repeat(100_000)}199.`)).toMatch(/^-NOPERM/);
+  expect(await ann.text('GET', 'a'.repeat(300_000))).toMatch(/^-NOPERM/);
+  expect(await ann.text('GET', 'last')).toBe('(nil)');
+});
+
 test('clients that may no longer listen are cut off, however many names there are', async () => {
   await setAll(['on', 'nopass', '+@all', ...numbers.slice(0, 999).map((i) => `&c${i}:*`)]);
   const listen = async (names: readonly string[]) => {

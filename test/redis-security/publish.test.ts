@@ -94,6 +94,28 @@ describe('PUBLISH', () => {
     expect(await publisher.text('PING')).toBe('+PONG');
   });
 
+  test('of a name that patterns would look at for long is refused, and an event of such a key is dropped', async () => {
+    await start();
+    const subscriber = await server.client();
+    const pattern = (i: number) => `*[a-b]${'[a-z]'.repeat(40)}${i}.*`;
+    await subscriber.pipeline(Array.from({ length: 2000 }, (_, i) => ['PSUBSCRIBE', pattern(i)]));
+    const publisher = await server.client();
+    const error = /^-ERR channel name is too long to be matched/;
+    const name = (length: number) => `${'a'.repeat(length)}1999.`;
+    expect(await publisher.text('PUBLISH', name(100), 'm')).toBe(':1');
+    expect(await publisher.text('PUBLISH', name(20_000), 'm')).toMatch(error);
+    expect(await publisher.text('PUBLISH', 'a'.repeat(70_000), 'm')).toMatch(error);
+    const script = "return redis.call('PUBLISH', ARGV[1], 'm')";
+    expect(await publisher.text('EVAL', script, 0, name(100))).toBe(':1');
+    expect(await publisher.text('EVAL', script, 0, name(20_000))).toMatch(error);
+    expect(await publisher.text('SPUBLISH', 'a'.repeat(70_000), 'm')).toBe(':0');
+    const { changes } = server.redis;
+    changes.classes = 'K$';
+    const before = changes.droppedEvents;
+    expect(await publisher.text('SET', 'a'.repeat(70_000), 'v')).toBe('+OK');
+    await expect.poll(() => changes.droppedEvents - before).toBe(1);
+  });
+
   test("waits for its tenant's units", async () => {
     const limited = await LimitedServer.start(100, { commandWaitMs: 0 });
     server = limited.tenants;

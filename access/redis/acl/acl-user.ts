@@ -3,9 +3,18 @@
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import type { UserDefinition } from '../../../contracts/tenancy/definitions.ts';
 import type { CommandEntry, CommandRegistry } from '../commands/registry.ts';
-import { type Denial, outranks, type RuleError, ruleErrors, Selector } from './selector.ts';
+import {
+  type Denial,
+  MatchBudget,
+  outranks,
+  type RuleError,
+  ruleErrors,
+  Selector,
+} from './selector.ts';
 
 const maxSelectors = 32;
+/** Checks are made one after the other. */
+const budget = new MatchBudget();
 
 /** Rights of a user. */
 export class Permissions {
@@ -69,10 +78,11 @@ export class Permissions {
 
   /** Why the command is refused, if no selector allows it: the reason of the one that came closest. */
   check(entry: CommandEntry, args: Arguments): Denial | undefined {
-    let denial = this.root.check(entry, args);
+    budget.renew();
+    let denial = this.root.check(entry, args, budget);
     for (const selector of this.selectors) {
       if (denial === undefined) return undefined;
-      const other = selector.check(entry, args);
+      const other = selector.check(entry, args, budget);
       if (other === undefined || outranks(other, denial)) denial = other;
     }
     return denial;
@@ -80,7 +90,8 @@ export class Permissions {
 
   /** Whether one may continue listening there. */
   allowsChannel(name: Buffer, isPattern: boolean): boolean {
-    return [this.root, ...this.selectors].some((one) => one.allowsChannel(name, isPattern));
+    budget.renew();
+    return [this.root, ...this.selectors].some((one) => one.allowsChannel(name, isPattern, budget));
   }
 
   /** Patterns that a channel's name is held against, all selectors together. */
@@ -95,8 +106,9 @@ export class Permissions {
    * patterns need.
    */
   readsAllKeys(entry: CommandEntry, args: Arguments): boolean {
+    budget.renew();
     return [this.root, ...this.selectors].some(
-      (one) => one.readsAllKeys && one.check(entry, args) === undefined,
+      (one) => one.readsAllKeys && one.check(entry, args, budget) === undefined,
     );
   }
 }

@@ -32,6 +32,28 @@ const maxRules = 1024;
 // Most key and pattern comparisons for one command, which blocks the thread. Beyond it the command
 // is refused.
 const maxKeyMatches = 1_000_000;
+// Names are matched in the same step. Beyond so many positions that patterns look at, all selectors of a user together,
+// and for longer names, a command is refused.
+const maxPositions = 4 * 1024 * 1024;
+const longestName = 256 * 1024;
+
+/** What is left of the positions for the check of a command, or of a channel. */
+export class MatchBudget {
+  #left = 0;
+
+  renew(): void {
+    this.#left = maxPositions;
+  }
+
+  /** False where the name does not match, or that would take too long. */
+  matches(glob: Glob, b: Buffer, s: number, n: number): boolean {
+    if (this.#left < 0 || n > longestName) return false;
+    const before = glob.work;
+    const fits = glob.matches(b, s, n);
+    this.#left -= glob.work - before;
+    return fits;
+  }
+}
 
 /** Why something is refused, and by which word of the command. The later ones are the more telling. */
 export interface Denial {
@@ -289,7 +311,7 @@ export class Selector {
   }
 
   /** Why the command is refused, if it is. */
-  check(entry: CommandEntry, args: Arguments): Denial | undefined {
+  check(entry: CommandEntry, args: Arguments, budget: MatchBudget): Denial | undefined {
     if (!this.allCommands && !entry.noAuth && !this.#has(entry)) {
       const firstArguments = this.#firstArguments.get(entry.id);
       if (firstArguments === undefined) return { reason: 'command', word: 0 };
@@ -303,7 +325,8 @@ export class Selector {
         refused = word;
         matches -= this.#keys.size;
         return (
-          matches >= 0 && this.#allowsKey(args.buf, args.starts[word]!, args.lens[word]!, access)
+          matches >= 0 &&
+          this.#allowsKey(args.buf, args.starts[word]!, args.lens[word]!, access, budget)
         );
       });
       if (!allowed) return { reason: 'key', word: refused };
@@ -312,27 +335,29 @@ export class Selector {
       const { first, last, isPattern } = entry.channels;
       const end = last < 0 ? args.count + last : last;
       for (let word = first; word <= end; word++) {
-        if (!this.allowsChannel(args.bytes(word), isPattern)) return { reason: 'channel', word };
+        if (this.allowsChannel(args.bytes(word), isPattern, budget)) continue;
+        return { reason: 'channel', word };
       }
     }
     return undefined;
   }
 
-  #allowsKey(b: Buffer, s: number, n: number, access: Access): boolean {
+  #allowsKey(b: Buffer, s: number, n: number, access: Access, budget: MatchBudget): boolean {
     for (const { glob, access: has } of this.#keys.values()) {
       if ((has & access) !== access) continue;
-      if (glob.matches(b, s, n)) return true;
+      if (budget.matches(glob, b, s, n)) return true;
     }
     return false;
   }
 
   /** A pattern to listen to must be one of those given, to the letter. */
-  allowsChannel(name: Buffer, isPattern: boolean): boolean {
+  allowsChannel(name: Buffer, isPattern: boolean, budget: MatchBudget): boolean {
     if (this.allChannels) return true;
     for (const [text, glob] of this.#channels) {
-      if (isPattern ? name.equals(Buffer.from(text)) : glob.matches(name, 0, name.length)) {
-        return true;
-      }
+      const fits = isPattern
+        ? name.equals(Buffer.from(text))
+        : budget.matches(glob, name, 0, name.length);
+      if (fits) return true;
     }
     return false;
   }

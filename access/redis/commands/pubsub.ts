@@ -98,8 +98,8 @@ function publish(isSharded: boolean): ClientHandler {
   return (connection, args, reply) => {
     const { server, tenant } = connection;
     const message = { channel: args.bytes(1), payload: args.bytes(2), isSharded };
-    server.elsewhere?.publish(tenant.number, message);
     const audiences = tenant.pubsub.audiences(message.channel, isSharded);
+    server.elsewhere?.publish(tenant.number, message);
     let receivers = 0;
     for (const { listeners } of audiences) receivers += listeners.size;
     const { fanOut } = tenant;
