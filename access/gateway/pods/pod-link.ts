@@ -1,8 +1,7 @@
 // The gateway's end of the link to pods of rows in another process. It connects again by itself when the link ends; the
 // outcome of requests that were under way is then unknown.
 
-import type { ClusterLink, LinkContext } from '../../../cluster-links/cluster-link.ts';
-import { dialLink } from '../../../cluster-links/dial.ts';
+import { LastingLink, type LastingLinkTarget } from '../../../cluster-links/lasting-link.ts';
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import type { RowObserver } from '../../../universal-row/executor.ts';
 import {
@@ -27,26 +26,17 @@ import { WireError, WireReader, WireWriter } from '../../../universal-row/protoc
 import { RowWork } from '../../../universal-row/row-work.ts';
 import { RequestLane, type LaneUser } from './request-lane.ts';
 
-interface PodLinkOptions {
-  host: string;
-  port: number;
-  /** The node that has to answer there; undefined for any of the cluster. */
-  node?: string | undefined;
-  context: LinkContext;
+interface PodLinkOptions extends LastingLinkTarget {
   /** Called when the link is up, also after a reconnect. */
   opened?: ((link: PodLink) => void) | undefined;
-  report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 }
 
 /** Requests larger than this go in parts of as much. */
 const partBytes = 1024 * 1024;
-/** Bytes that the socket has yet to send, beyond which no more requests are taken. */
-const maxUnsentBytes = 32 * 1024 * 1024;
 /** Largest total of answers in parts. */
 const maxPartsBytes = 1024 * 1024 * 1024;
 /** No row has it: the pod takes it for one that was touched. */
 const unobservedId = 0;
-const retryMs = { first: 20, last: 1000 } as const;
 
 /** A row that an observer wants to hear of. */
 interface Observed {
@@ -63,6 +53,7 @@ interface Asked {
 
 export class PodLink {
   readonly #options: PodLinkOptions;
+  readonly #link: LastingLink;
   readonly #out = new WireWriter(16 * 1024);
   readonly #reader = new WireReader();
   readonly #lanes: RequestLane[] = [];
@@ -76,18 +67,9 @@ export class PodLink {
   /** Scripts already sent to the pods. */
   #scripts = new WeakSet<object>();
   #nextId = 1;
-  #link: ClusterLink | undefined;
-  #place: { host: string; port: number };
-  #dial: { close(): void } | undefined;
-  #retry: NodeJS.Timeout | undefined;
-  #isUp = false;
   #isScheduled = false;
-  #isClosed = false;
-  #retryMs: number = retryMs.first;
   #parts: Buffer[] = [];
   #partsBytes = 0;
-  #ready: { resolve: () => void; promise: Promise<void> };
-  #drains: (() => void)[] = [];
   /** Times that it was up. */
   connects = 0;
   /** Commands and transactions that were sent. */
@@ -95,23 +77,28 @@ export class PodLink {
 
   constructor(options: PodLinkOptions) {
     this.#options = options;
-    this.#place = options;
-    this.#ready = newReady();
+    this.#link = new LastingLink(options, {
+      purpose: 'pods',
+      what: 'the pods',
+      // It is up when the pods have told their names.
+      opened: () => {},
+      frame: (type, id, buf, start, end) => this.#frame(type, id, buf, start, end),
+      ended: () => this.#ended(),
+    });
   }
 
   /** Resolves when it is up. */
   start(): Promise<void> {
-    this.#connect();
-    return this.#ready.promise;
+    return this.#link.start();
   }
 
   get isUp(): boolean {
-    return this.#isUp;
+    return this.#link.isUp;
   }
 
   /** Resolves when it is up, which may be never. */
   get ready(): Promise<void> {
-    return this.#ready.promise;
+    return this.#link.ready;
   }
 
   /** The number of a transform there; undefined when the pods have none of that name. */
@@ -121,50 +108,15 @@ export class PodLink {
 
   // ---- the link
 
-  #connect(): void {
-    if (this.#isClosed) return;
-    const { node, context } = this.#options;
-    this.#dial = dialLink(
-      context,
-      { ...this.#place, purpose: 'pods', node },
-      {
-        open: (link) => {
-          this.#link = link;
-          return {
-            frame: (type, id, buf, start, end) => this.#frame(type, id, buf, start, end),
-            drained: () => this.#drained(),
-            readEnd: () => {},
-            closed: (error) => this.#closed(error),
-          };
-        },
-        failed: (error) => this.#closed(error),
-      },
-    );
-  }
-
   /** The node is to be found elsewhere. The link ends, and is made there. */
   setPlace(place: { host: string; port: number }): void {
-    if (place.host === this.#place.host && place.port === this.#place.port) return;
-    this.#place = place;
-    this.#dial?.close();
+    this.#link.setPlace(place);
   }
 
-  #closed(error: Error | undefined): void {
-    const wasUp = this.#isUp;
-    this.#isUp = false;
-    this.#link = undefined;
+  #ended(): void {
     this.#out.reset(true);
     this.#parts = [];
     this.#partsBytes = 0;
-    if (wasUp) this.#ready = newReady();
-    if (!this.#isClosed) {
-      const { host, port } = this.#place;
-      const { report } = this.#options;
-      const why = error === undefined ? '' : `: ${error.message}`;
-      if (wasUp) report('warn', `the link to the pods at ${host}:${port} ended${why}`);
-      this.#retry = setTimeout(() => this.#connect(), this.#retryMs);
-      this.#retryMs = Math.min(this.#retryMs * 2, retryMs.last);
-    }
     for (const { reject } of this.#asked.values()) reject(new Error('the link to the pods ended'));
     this.#asked.clear();
     // The pods may have changed these rows while there was no link.
@@ -172,7 +124,6 @@ export class PodLink {
       observer.rowChanged(table, key);
     }
     for (const lane of this.#lanes) lane.failed();
-    this.#drained();
   }
 
   #opened(reader: WireReader): void {
@@ -182,34 +133,26 @@ export class PodLink {
     reader.done();
     for (const lane of this.#lanes) lane.session = undefined;
     this.#scripts = new WeakSet();
-    this.#isUp = true;
     this.connects++;
-    this.#retryMs = retryMs.first;
+    this.#link.up();
     for (const one of this.#observed.values()) this.#sendObserve(one);
-    this.#ready.resolve();
     this.#options.opened?.(this);
   }
 
   close(): void {
-    this.#isClosed = true;
-    clearTimeout(this.#retry);
-    this.#dial?.close();
+    this.#link.close();
   }
 
   // ---- out
 
   /** Whether the socket takes no more for now. */
   get isFull(): boolean {
-    return (this.#link?.unsentBytes ?? 0) > maxUnsentBytes;
+    return this.#link.isFull;
   }
 
   /** Calls back once it takes more, or is down. */
   whenDrained(then: () => void): void {
-    this.#drains.push(then);
-  }
-
-  #drained(): void {
-    for (const then of this.#drains.splice(0)) then();
+    this.#link.whenDrained(then);
   }
 
   #begin(): WireWriter {
@@ -236,7 +179,7 @@ export class PodLink {
     let isFree = true;
     if (out.pos <= partBytes + frameHeaderBytes) {
       endFrame(out, 0);
-      isFree = this.#link!.send(out.view());
+      isFree = this.#link.link!.send(out.view());
     } else this.#sendParts(Buffer.from(out.buf.subarray(frameHeaderBytes, out.pos)));
     out.reset(!isFree);
   }
@@ -247,7 +190,7 @@ export class PodLink {
       const part = payload.subarray(at, at + partBytes);
       const frame = new WireWriter(part.length + 64);
       writeFrame(frame, isLast ? RowFrame.lastPart : RowFrame.part, RowFrame.requests, part);
-      this.#link!.send(frame.view());
+      this.#link.link!.send(frame.view());
     }
   }
 
@@ -316,7 +259,7 @@ export class PodLink {
 
   /** The pods are notified of a script of a tenant, if they have not been. */
   script(tenant: number, script: { readonly source: string }): void {
-    if (!this.#isUp || this.#scripts.has(script)) return;
+    if (!this.isUp || this.#scripts.has(script)) return;
     this.#scripts.add(script);
     const out = this.#begin();
     out.u8(Request.script);
@@ -326,7 +269,7 @@ export class PodLink {
 
   /** The client of a lane is gone: answers to its requests are dropped. */
   leave(lane: RequestLane): void {
-    if (!this.#isUp) return;
+    if (!this.isUp) return;
     const out = this.#begin();
     out.u8(Request.leave);
     out.varint(lane.id);
@@ -344,7 +287,7 @@ export class PodLink {
     const others = this.#observedBy.get(observer);
     if (others === undefined) this.#observedBy.set(observer, [one]);
     else others.push(one);
-    if (this.#isUp) this.#sendObserve(one);
+    if (this.isUp) this.#sendObserve(one);
   }
 
   #sendObserve({ id, table, key }: Observed): void {
@@ -363,7 +306,7 @@ export class PodLink {
     const [one] = all.splice(at, 1);
     if (all.length === 0) this.#observedBy.delete(observer);
     this.#observed.delete(one!.id);
-    if (!this.#isUp) return;
+    if (!this.isUp) return;
     const out = this.#begin();
     out.u8(Request.unobserve);
     out.varint(one!.id);
@@ -373,14 +316,14 @@ export class PodLink {
 
   /** Asks about the pods as a whole. */
   ask(question: unknown): Promise<unknown> {
-    if (!this.#isUp) return Promise.reject(new Error('the pods cannot be reached'));
+    if (!this.isUp) return Promise.reject(new Error('the pods cannot be reached'));
     const id = this.#nextId++;
     const payload = Buffer.from(JSON.stringify(question));
     const frame = new WireWriter(payload.length + 64);
     writeFrame(frame, RowFrame.question, id, payload);
     // In the order of the requests.
     this.flush();
-    this.#link!.send(frame.view());
+    this.#link.link!.send(frame.view());
     return new Promise((resolve, reject) => this.#asked.set(id, { resolve, reject }));
   }
 
@@ -495,10 +438,4 @@ function isSame(a: Session, b: Session): boolean {
     a.epoch === b.epoch &&
     a.isMetered === b.isMetered
   );
-}
-
-function newReady(): { resolve: () => void; promise: Promise<void> } {
-  let resolve: () => void = () => {};
-  const promise = new Promise<void>((done) => (resolve = done));
-  return { resolve, promise };
 }

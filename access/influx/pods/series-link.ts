@@ -1,8 +1,7 @@
 // The gateway's end of the link to pods of time series in another process. It connects again by itself when the link
 // ends; its users are told that what was under way has failed.
 
-import type { ClusterLink, LinkContext } from '../../../cluster-links/cluster-link.ts';
-import { dialLink } from '../../../cluster-links/dial.ts';
+import { LastingLink, type LastingLinkTarget } from '../../../cluster-links/lasting-link.ts';
 import { Ending, readError } from '../../../contracts/series-protocol/answers.ts';
 import {
   maxPieceBytes,
@@ -11,18 +10,8 @@ import {
   seriesPurpose,
 } from '../../../contracts/series-protocol/frames.ts';
 import { UnreachableError } from '../../../contracts/series-store.ts';
-import { Deferred } from '../../../universal-row/deferred.ts';
 import { beginFrame, endFrame, writeFrame } from '../../../universal-row/protocol/frames.ts';
 import { WireError, WireReader, WireWriter } from '../../../universal-row/protocol/wire.ts';
-
-export interface SeriesLinkOptions {
-  host: string;
-  port: number;
-  /** The node that has to answer there; undefined for any of the cluster. */
-  node?: string | undefined;
-  context: LinkContext;
-  report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
-}
 
 /** A request, as it hears of its answer. Bytes are valid during the call. */
 export interface StreamUser {
@@ -35,11 +24,8 @@ export interface StreamUser {
   failed(): void;
 }
 
-/** Bytes that the socket has yet to send, beyond which requests wait. */
-const maxUnsentBytes = 32 * 1024 * 1024;
 /** Credit is given back for so many bytes together. */
 const creditBytes = 256 * 1024;
-const retryMs = { first: 20, last: 1000 } as const;
 const maxStream = 0xffff_ffff;
 
 interface Stream {
@@ -52,39 +38,35 @@ interface Stream {
 }
 
 export class SeriesLink {
-  readonly #options: SeriesLinkOptions;
+  readonly #link: LastingLink;
   readonly #streams = new Map<number, Stream>();
   readonly #reader = new WireReader();
   /** Called when it is up, also after a reconnect. */
   readonly #listeners = new Set<() => void>();
-  #place: { host: string; port: number };
   #next = 1;
-  #link: ClusterLink | undefined;
-  #dial: { close(): void } | undefined;
-  #retry: NodeJS.Timeout | undefined;
-  #isClosed = false;
-  #retryMs: number = retryMs.first;
-  #ready = new Deferred<void>();
-  #drains: (() => void)[] = [];
 
-  constructor(options: SeriesLinkOptions) {
-    this.#options = options;
-    this.#place = options;
+  constructor(target: LastingLinkTarget) {
+    this.#link = new LastingLink(target, {
+      purpose: seriesPurpose,
+      what: 'time series',
+      opened: () => this.#opened(),
+      frame: (type, id, buf, start, end) => this.#frame(type, id, buf, start, end),
+      ended: () => this.#ended(),
+    });
   }
 
   /** Resolves when it is up. */
   start(): Promise<void> {
-    this.#connect();
-    return this.#ready.promise;
+    return this.#link.start();
   }
 
   get isUp(): boolean {
-    return this.#link !== undefined;
+    return this.#link.isUp;
   }
 
   /** Resolves when it is up, which may be never. */
   get ready(): Promise<void> {
-    return this.#ready.promise;
+    return this.#link.ready;
   }
 
   /** Requests whose answers have not ended, and scans that are open. */
@@ -104,95 +86,52 @@ export class SeriesLink {
 
   // ---- the link
 
-  #connect(): void {
-    if (this.#isClosed) return;
-    const { node, context } = this.#options;
-    this.#dial = dialLink(
-      context,
-      { ...this.#place, purpose: seriesPurpose, node },
-      {
-        open: (link) => {
-          this.#opened(link);
-          return {
-            frame: (type, id, buf, start, end) => this.#frame(type, id, buf, start, end),
-            drained: () => this.#drained(),
-            readEnd: () => {},
-            closed: (error) => this.#closed(error),
-          };
-        },
-        failed: (error) => this.#closed(error),
-      },
-    );
-  }
-
-  #opened(link: ClusterLink): void {
-    this.#link = link;
-    this.#retryMs = retryMs.first;
-    this.#ready.resolve();
+  #opened(): void {
+    this.#link.up();
+    const { link } = this.#link;
     // The link is the listeners' to use once it has its handler.
     queueMicrotask(() => {
-      if (this.#link !== link) return;
+      if (this.#link.link !== link) return;
       for (const listener of [...this.#listeners]) listener();
     });
   }
 
-  /** The node is to be found elsewhere. The link ends, and is made there. */
-  setPlace(place: { host: string; port: number }): void {
-    if (place.host === this.#place.host && place.port === this.#place.port) return;
-    this.#place = place;
-    this.#dial?.close();
-  }
-
-  #closed(error: Error | undefined): void {
-    const wasUp = this.isUp;
-    this.#link = undefined;
-    if (wasUp) this.#ready = new Deferred();
-    if (!this.#isClosed) {
-      const { host, port } = this.#place;
-      const why = error === undefined ? '' : `: ${error.message}`;
-      if (wasUp) {
-        this.#options.report('warn', `the link to time series at ${host}:${port} ended${why}`);
-      }
-      this.#retry = setTimeout(() => this.#connect(), this.#retryMs);
-      this.#retryMs = Math.min(this.#retryMs * 2, retryMs.last);
-    }
+  #ended(): void {
     const streams = [...this.#streams.values()];
     this.#streams.clear();
     for (const { user } of streams) user.failed();
-    this.#drained();
+  }
+
+  /** The node is to be found elsewhere. The link ends, and is made there. */
+  setPlace(place: { host: string; port: number }): void {
+    this.#link.setPlace(place);
   }
 
   /** Ends the link: the node violates the protocol. */
   fail(error: Error): void {
-    this.#link?.close(error);
+    this.#link.fail(error);
   }
 
   close(): void {
-    this.#isClosed = true;
-    clearTimeout(this.#retry);
-    this.#dial?.close();
+    this.#link.close();
   }
 
   // ---- out
 
   /** Whether the socket takes no more for now. */
   get isFull(): boolean {
-    return (this.#link?.unsentBytes ?? 0) > maxUnsentBytes;
+    return this.#link.isFull;
   }
 
   /** Resolves once it takes more, or is down. */
   whenFree(): Promise<void> {
     if (!this.isFull) return Promise.resolve();
-    return new Promise((resolve) => this.#drains.push(resolve));
-  }
-
-  #drained(): void {
-    for (const then of this.#drains.splice(0)) then();
+    return new Promise((resolve) => this.#link.whenDrained(resolve));
   }
 
   /** Sends a request; returns its stream. Throws `UnreachableError`. */
   request(payload: Buffer, user: StreamUser): number {
-    const link = this.#link;
+    const { link } = this.#link;
     if (link === undefined || link.isClosed) throw new UnreachableError();
     const stream = this.#newStream();
     this.#streams.set(stream, { user, taken: 0, parts: [], partsBytes: 0 });
@@ -214,7 +153,7 @@ export class SeriesLink {
   #send(type: number, stream: number, payload: Buffer): void {
     const frame = new WireWriter(payload.length + 64);
     writeFrame(frame, type, stream, payload);
-    this.#link?.send(frame.view());
+    this.#link.link?.send(frame.view());
   }
 
   /** Items of a frame `read` of a scan. */
@@ -227,7 +166,7 @@ export class SeriesLink {
     if (!this.#streams.delete(stream) || !this.isUp) return;
     const frame = new WireWriter(64);
     endFrame(frame, beginFrame(frame, SeriesFrame.cancel, stream));
-    this.#link!.send(frame.view());
+    this.#link.link!.send(frame.view());
   }
 
   // ---- in
@@ -244,7 +183,7 @@ export class SeriesLink {
         this.#giveBack(id, stream, end - start);
         break;
       case SeriesFrame.answer:
-        if (stream !== undefined) this.#ended(id, stream, reader);
+        if (stream !== undefined) this.#answered(id, stream, reader);
         break;
       case SeriesFrame.piecesPart:
       case SeriesFrame.pieces:
@@ -264,7 +203,7 @@ export class SeriesLink {
     stream.taken = 0;
   }
 
-  #ended(id: number, { user }: Stream, reader: WireReader): void {
+  #answered(id: number, { user }: Stream, reader: WireReader): void {
     const ending = reader.u8();
     const isScan = ending === Ending.done && user.pieces !== undefined;
     if (!isScan) this.#streams.delete(id);

@@ -1,0 +1,153 @@
+// A link that is made again whenever it ends: after 20 ms at first, and twice as long after each attempt that fails, up to
+// a second.
+
+import { Deferred } from '../universal-row/deferred.ts';
+import type { ClusterLink, LinkContext, LinkHandler } from './cluster-link.ts';
+import { dialLink } from './dial.ts';
+
+export interface LastingLinkTarget {
+  host: string;
+  port: number;
+  /** The node that has to answer there; undefined for any of the cluster. */
+  node?: string | undefined;
+  context: LinkContext;
+  report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+}
+
+interface LastingLinkUser {
+  readonly purpose: string;
+  /** What is at the other end, for reports. */
+  readonly what: string;
+  /** There is a link. It counts as up once `up` is called, as here or when the other side has introduced itself. */
+  opened(): void;
+  frame: LinkHandler['frame'];
+  /** The link has ended: what was under way has failed. Not called where none was open. */
+  ended(): void;
+}
+
+/** Bytes that the socket has yet to send, beyond which no more requests are taken. */
+const maxUnsentBytes = 32 * 1024 * 1024;
+const retryMs = { first: 20, last: 1000 } as const;
+
+export class LastingLink {
+  readonly #target: LastingLinkTarget;
+  readonly #user: LastingLinkUser;
+  #place: { host: string; port: number };
+  #link: ClusterLink | undefined;
+  #dial: { close(): void } | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #retryMs: number = retryMs.first;
+  #isUp = false;
+  #isClosed = false;
+  #ready = new Deferred<void>();
+  #drains: (() => void)[] = [];
+
+  constructor(target: LastingLinkTarget, user: LastingLinkUser) {
+    this.#target = target;
+    this.#place = target;
+    this.#user = user;
+  }
+
+  /** Resolves when it is up. */
+  start(): Promise<void> {
+    this.#connect();
+    return this.#ready.promise;
+  }
+
+  get isUp(): boolean {
+    return this.#isUp;
+  }
+
+  /** Resolves when it is up, which may be never. */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  /** To send on; undefined while there is none. */
+  get link(): ClusterLink | undefined {
+    return this.#link;
+  }
+
+  /** The user may send its requests. */
+  up(): void {
+    this.#isUp = true;
+    this.#retryMs = retryMs.first;
+    this.#ready.resolve();
+  }
+
+  #connect(): void {
+    if (this.#isClosed) return;
+    const { node, context } = this.#target;
+    const { purpose } = this.#user;
+    this.#dial = dialLink(
+      context,
+      { ...this.#place, purpose, node },
+      {
+        open: (link) => {
+          this.#link = link;
+          this.#user.opened();
+          return {
+            frame: (type, id, buf, start, end) => this.#user.frame(type, id, buf, start, end),
+            drained: () => this.#drained(),
+            readEnd: () => {},
+            closed: (error) => this.#ended(error),
+          };
+        },
+        failed: (error) => this.#ended(error),
+      },
+    );
+  }
+
+  /** The node is to be found elsewhere. The link ends, and is made there. */
+  setPlace(place: { host: string; port: number }): void {
+    if (place.host === this.#place.host && place.port === this.#place.port) return;
+    this.#place = place;
+    this.#dial?.close();
+  }
+
+  #ended(error: Error | undefined): void {
+    const [wasOpen, wasUp] = [this.#link !== undefined, this.#isUp];
+    this.#isUp = false;
+    this.#link = undefined;
+    if (wasUp) this.#ready = new Deferred();
+    if (!this.#isClosed) {
+      const { host, port } = this.#place;
+      const why = error === undefined ? '' : `: ${error.message}`;
+      if (wasUp) {
+        this.#target.report(
+          'warn',
+          `the link to ${this.#user.what} at ${host}:${port} ended${why}`,
+        );
+      }
+      this.#retry = setTimeout(() => this.#connect(), this.#retryMs);
+      this.#retryMs = Math.min(this.#retryMs * 2, retryMs.last);
+    }
+    if (wasOpen) this.#user.ended();
+    this.#drained();
+  }
+
+  /** Ends the link: the other side violates the protocol. */
+  fail(error: Error): void {
+    this.#link?.close(error);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#retry);
+    this.#dial?.close();
+  }
+
+  /** Whether the socket takes no more for now. */
+  get isFull(): boolean {
+    return (this.#link?.unsentBytes ?? 0) > maxUnsentBytes;
+  }
+
+  /** Calls back once it takes more, or is down. */
+  whenDrained(then: () => void): void {
+    this.#drains.push(then);
+  }
+
+  #drained(): void {
+    for (const then of this.#drains.splice(0)) then();
+  }
+}
