@@ -43,7 +43,7 @@ function newLink(port: number, node?: string): LastingLink {
     },
     {
       purpose: 'test',
-      what: 'the test',
+      peer: 'the test',
       opened: () => events.push('opened'),
       frame: (_type, stream, buf, start, end) => {
         events.push(`${stream} ${buf.toString('utf8', start + 1, end)}`);

@@ -16,8 +16,8 @@ export interface LastingLinkTarget {
 
 interface LastingLinkUser {
   readonly purpose: string;
-  /** What is at the other end, for reports. */
-  readonly what: string;
+  /** Name of the other end, for reports. */
+  readonly peer: string;
   /** There is a link. It counts as up once `up` is called, as here or when the other side has introduced itself. */
   opened(): void;
   frame: LinkHandler['frame'];
@@ -116,7 +116,7 @@ export class LastingLink {
       if (wasUp) {
         this.#target.report(
           'warn',
-          `the link to ${this.#user.what} at ${host}:${port} ended${why}`,
+          `the link to ${this.#user.peer} at ${host}:${port} ended${why}`,
         );
       }
       this.#retry = setTimeout(() => this.#connect(), this.#retryMs);

@@ -79,7 +79,7 @@ export class PodLink {
     this.#options = options;
     this.#link = new LastingLink(options, {
       purpose: 'pods',
-      what: 'the pods',
+      peer: 'the pods',
       // It is up when the pods have told their names.
       opened: () => {},
       frame: (type, id, buf, start, end) => this.#frame(type, id, buf, start, end),

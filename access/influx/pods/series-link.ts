@@ -48,7 +48,7 @@ export class SeriesLink {
   constructor(target: LastingLinkTarget) {
     this.#link = new LastingLink(target, {
       purpose: seriesPurpose,
-      what: 'time series',
+      peer: 'time series',
       opened: () => this.#opened(),
       frame: (type, id, buf, start, end) => this.#frame(type, id, buf, start, end),
       ended: () => this.#ended(),
