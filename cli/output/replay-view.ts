@@ -8,7 +8,7 @@ import { formatBytes } from './values.ts';
 const mostSteps = 40;
 
 export function describedReplay(one: Replay): string {
-  const { policy, steps, before, after, cost } = one;
+  const { policy, steps, planned, before, after, cost } = one;
   const listed = steps
     .slice(0, mostSteps)
     .flatMap(({ text, reason, figures }, i) => [
@@ -27,8 +27,9 @@ export function describedReplay(one: Replay): string {
     ...(rest > 0 ? [`… and ${rest} more; --json has them all`] : []),
     '',
     copied(cost),
-    'Judged on another draw of the load:',
+    'Judged on another draw of the load than it was planned on:',
     ...figureLines(before, after),
+    `  (on the load that was planned on, before: ${figuresText(planned)})`,
     ...(one.wouldStop
       ? ['After a tenth of the steps the cluster would be worse off: a live run would stop there.']
       : []),
@@ -100,10 +101,17 @@ export async function comparedReplays(replays: readonly Replay[]): Promise<strin
       : [
           `throttled: points at which a tenant asks for more than its quota; before, ${before.throttled}.`,
         ]),
-    `Before: ${before.violations} above 60 %, ${before.anomalies} anomalous, deviation ${percent(before.imbalance)}, ` +
-      `highest use ${percent(before.peak)}, all of ${before.dimension}.`,
+    `Before: ${figuresText(before)}, all of ${before.dimension}.`,
+    `On the load that was planned on, before: ${figuresText(replays[0]!.planned)}.`,
     ...idleLines(replays),
   ].join('\n');
+}
+
+function figuresText({ violations, anomalies, imbalance, peak }: ClusterFigures): string {
+  return (
+    `${violations} above 60 %, ${anomalies} anomalous, deviation ${percent(imbalance)}, ` +
+    `highest use ${percent(peak)}`
+  );
 }
 
 function idleLines(replays: readonly Replay[]): string[] {

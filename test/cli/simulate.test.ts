@@ -45,7 +45,7 @@ describe.skipIf(!isBuilt)('polyrow simulate', () => {
     expect(out).toMatch(
       /^1\. node\d-pod leads (bursts|steady)\/redis\/0\.\d+ in place of node\d-pod$/m,
     );
-    expect(out).toContain('Judged on another draw of the load:');
+    expect(out).toContain('Judged on another draw of the load than it was planned on:');
   });
 
   test('holds all policies side by side, as JSON with the same figures before', async () => {
@@ -79,8 +79,9 @@ describe.skipIf(!isBuilt)('polyrow simulate', () => {
   test('says so when every pod is overloaded', async () => {
     const { out } = await polyrow(['simulate', '--trace', file, '--pod-limit', '10']);
     expect(out).toMatch(
-      /xstor would do nothing: node\d-pod has most anomalous minutes, \d+, but none of its/,
+      /xstor would do nothing: node\d-pod has \d+ anomalous minutes in the load that is planned on, but none of its \d+ replicas/,
     );
+    expect(out).toContain('Pods have 11 replicas here');
     expect(out).toContain('The cluster needs more pods');
   });
 
@@ -93,7 +94,11 @@ describe.skipIf(!isBuilt)('polyrow simulate', () => {
     );
     expect(await told('abase-quotas')).toContain('a forecast needs 24 hours');
     expect(await told('abase-pools')).toContain('all nodes are in one pool');
+    expect(await told('xstor')).toMatch(
+      /xstor would do nothing: no pod has (more than \d+|an) anomalous minutes? in the load that is planned on/,
+    );
     const { out } = await polyrow([...words, '--compare']);
+    expect(out).toMatch(/^On the load that was planned on, before: \d+ above 60 %, \d+ anomalous/m);
     expect(out).toMatch(/^ {2}xstor-models +no node is of the hardware `memory`$/m);
   });
 

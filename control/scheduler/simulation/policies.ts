@@ -47,7 +47,7 @@ const known: Readonly<Record<string, NamedPolicy>> = {
     make: () => migration(),
   },
   xstor: {
-    summary: 'switch roles, then move replicas (X-Stor, daily run)',
+    summary: 'switch roles, move replicas, then level loads (X-Stor, daily run)',
     make: () => dailyCycle(),
   },
   'xstor-models': {

@@ -44,6 +44,9 @@ export interface Replay {
   whyIdle?: string;
   /** Replicas copied, and bytes. */
   cost: { replicas: number; bytes: number };
+  /** Before any step, on the load that was planned on. */
+  planned: ClusterFigures;
+  /** On the load that judges. */
   before: ClusterFigures;
   after: ClusterFigures;
   /** Whether the cluster is worse off after a tenth of the steps, so that the rest would not be carried out. */
@@ -84,6 +87,7 @@ export function replay(
       replicas: proposals.reduce((sum, { cost }) => sum + cost.replicas, 0),
       bytes: proposals.reduce((sum, { cost }) => sum + cost.bytes, 0),
     },
+    planned: figuresOf(new WorkingCluster(planned), dimension),
     before,
     after: figuresOf(cluster, dimension),
     wouldStop,

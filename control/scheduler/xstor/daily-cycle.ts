@@ -1,8 +1,9 @@
-// The daily run of replica scheduling (X-Stor, section 5.3.2): where pods have too many anomalous
-// minutes, switch roles, then migrate the rest. The executor checks the cluster after the first
+// The daily run of replica scheduling (X-Stor, section 5.3.2): where pods have too many anomalous minutes, switch roles,
+// then migrate the rest, and level loads with the moves that are left. The executor checks the cluster after the first
 // tenth of a plan and stops if it is worse than before.
 
 import type { Policy } from '../proposal.ts';
+import { levelLoads } from './level.ts';
 import { migrateReplicas } from './migrate.ts';
 import { type SchedulingParameters, usualParameters } from './parameters.ts';
 import { switchRoles } from './role-switch.ts';
@@ -15,24 +16,40 @@ export function dailyCycle(parameters: SchedulingParameters = usualParameters): 
       const run = new SchedulingRun(model, parameters);
       switchRoles(run);
       migrateReplicas(run);
+      if (parameters.levels) levelLoads(run);
       return run.proposals;
     },
     whyIdle: (model) => whyIdle(new SchedulingRun(model, parameters)),
   };
 }
 
+/** Pods with so many replicas are what the policy is made for: one of them is a small part of a pod. */
+const manyReplicas = 100;
+
 function whyIdle(run: SchedulingRun): string {
-  const { counts, parameters } = run;
+  const { cluster, counts, parameters } = run;
   const highest = counts.indexOf(Math.max(...counts));
-  const most = `${run.nameOf(highest)} has most anomalous minutes, ${counts[highest]}`;
+  const name = run.nameOf(highest);
+  const minutes = `${counts[highest]} anomalous minutes in the load that is planned on`;
   if (!run.isHighLoad(highest)) {
-    return `${most}; pods with up to ${parameters.warning} are left alone`;
+    if (counts[highest] === 0)
+      return 'no pod has an anomalous minute in the load that is planned on';
+    return `no pod has more than ${minutes} (${name}), and pods with up to ${parameters.warning} are left alone`;
   }
   const ways = [
     ...(parameters.switchedShare > 0 ? ['lead elsewhere'] : []),
     ...(parameters.movedShare > 0 ? ['move'] : []),
   ];
-  return `${most}, but none of its heaviest replicas can ${ways.join(' or ')} without making a pod anomalous there`;
+  const candidates = run.candidates.get(highest)!.length;
+  const ofPod = cluster.podOf.length / cluster.podCount;
+  return (
+    `${name} has ${minutes}, but none of its ${candidates} replicas that are heaviest then can ${ways.join(' or ')}: ` +
+    'every pod that may have it would be anomalous with it' +
+    (ofPod < manyReplicas
+      ? `. Pods have ${Math.round(ofPod)} replicas here, so that each is much of a pod; the policy is made for hundreds, ` +
+        'and peak-mover, abase and libra move large ones too'
+      : '')
+  );
 }
 
 /** Role switching alone: nothing is copied. */
@@ -40,9 +57,9 @@ export function roleSwitching(parameters: SchedulingParameters = usualParameters
   return dailyCycleNamed('xstor-roles', { ...parameters, movedShare: 0 });
 }
 
-/** Migration alone. */
+/** Migration alone: nothing is levelled either. */
 export function migration(parameters: SchedulingParameters = usualParameters): Policy {
-  return dailyCycleNamed('xstor-moves', { ...parameters, switchedShare: 0 });
+  return dailyCycleNamed('xstor-moves', { ...parameters, switchedShare: 0, levels: false });
 }
 
 function dailyCycleNamed(name: string, parameters: SchedulingParameters): Policy {

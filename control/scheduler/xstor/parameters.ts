@@ -20,6 +20,8 @@ export interface SchedulingParameters {
   /** At most this share of the partitions changes its leader in a run, and of the replicas moves. */
   switchedShare: number;
   movedShare: number;
+  /** Whether moves that are left after migration level the load of pods. */
+  levels: boolean;
   /** A small cluster may make so many of each all the same, unless their share is 0. */
   leastChanges: number;
   /** When two destinations count as equal: anomalous points, cosine similarity, share of total load. */
@@ -37,6 +39,7 @@ export const usualParameters: SchedulingParameters = {
   acceptedAnomalies: 0,
   switchedShare: 0.0068,
   movedShare: 0.0043,
+  levels: true,
   leastChanges: 10,
   tolerance: { anomalies: 2, similarity: 0.01, load: 0.05 },
   limits: { tableSlack: 5, diskShare: 0.85, crossSubcluster: true },

@@ -6,7 +6,7 @@ import { brokenLimits } from '../hard-limits.ts';
 import { imbalance, maxOverMean, mostUsedDimension, violations } from '../load-measures.ts';
 import { Chance } from '../simulation/chance.ts';
 import { replicaScheduling } from '../simulation/workloads/replica-scheduling.ts';
-import { WorkingCluster } from '../working-cluster.ts';
+import { carriedOut, WorkingCluster } from '../working-cluster.ts';
 import { Anomalies } from './anomalies.ts';
 import { candidatesOf } from './candidates.ts';
 import { dailyCycle, isWorse, stepsBeforeCheck } from './daily-cycle.ts';
@@ -177,9 +177,31 @@ describe('the daily run', () => {
     );
     expect(proposals.length).toBeGreaterThan(0);
     for (const { reason, figures } of proposals) {
-      expect(reason).toMatch(/^node\d-pod\d has \d+ anomalous minutes/);
+      expect(reason).toMatch(/^node\d-pod\d has (\d+ anomalous minutes|\d+ % of the mean load)/);
       expect(figures[0]!.after).toBeLessThanOrEqual(figures[0]!.before);
     }
+  });
+
+  test('levels loads with the moves that are left, and no pod gets anomalies by that', () => {
+    for (const seed of [1, 2, 3, 4, 5]) {
+      const model = replicaScheduling(seed, tiny).model(0);
+      const parameters = { ...usualParameters, movedShare: 0.1 };
+      const after = (levels: boolean) => {
+        const proposals = dailyCycle({ ...parameters, levels }).plan(model, environment(seed));
+        const cluster = carriedOut(model, proposals);
+        const anomalies = new Anomalies(cluster, 0, parameters);
+        const counts = cluster.replicasOfPod.map((_, pod) => anomalies.count(pod));
+        return { proposals, counts, deviation: imbalance(cluster, 0) };
+      };
+      const [level, steep] = [after(true), after(false)];
+      expect(level.proposals.slice(0, steep.proposals.length)).toEqual(steep.proposals);
+      expect(level.proposals.length).toBeGreaterThan(steep.proposals.length);
+      expect(level.deviation).toBeLessThan(steep.deviation);
+      level.counts.forEach((count, pod) => expect(count).toBeLessThanOrEqual(steep.counts[pod]!));
+    }
+    const calm = podsWith(flat(50), flat(10), flat(10));
+    const noOverload = { ...usualParameters, k: 10 };
+    expect(dailyCycle(noOverload).plan(calm, environment(1))).toEqual([]);
   });
 
   test('leaves partitions alone whose followers are not healthy', () => {
