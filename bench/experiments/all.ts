@@ -30,6 +30,7 @@ import { proxyQuotaLive } from './proxy-quota-live.ts';
 import { proxyQuota } from './proxy-quota.ts';
 import { queryAccumulation } from './query-accumulation.ts';
 import { queryLoans } from './query-loans.ts';
+import { manualChange } from './manual-change/experiment.ts';
 import { rangeSplitPoint } from './range-cuts.ts';
 import { rangePlanningTime } from './range-planning-time.ts';
 import { rangeMapping } from './range-mapping.ts';
@@ -105,6 +106,7 @@ export const allExperiments: readonly Experiment[] = [
   predictiveScaling,
   cautiousReductions,
   automaticGrowth,
+  manualChange,
   borrowedCapacity,
   poolHeadroom,
   failureRadius,

@@ -30,8 +30,8 @@ const waiting: readonly Row[] = [
   ],
   [
     'AWS-growth',
-    'growth; a manual change is planned step by step (`planManualChange`)',
-    'a manual change carried out and undone by a workflow',
+    'growth; what steps and a check are worth for a change by hand (AWS-growth-manual)',
+    'a change by hand as a workflow: the server sets limits at once',
   ],
   [
     'AWS-loop',

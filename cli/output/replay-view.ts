@@ -36,9 +36,12 @@ export function describedReplay(one: Replay): string {
   ].join('\n');
 }
 
-function copied({ replicas, bytes }: Replay['cost']): string {
+function copied({ replicas, bytes, seconds }: Replay['cost']): string {
   if (replicas === 0) return 'It copies nothing.';
-  const size = bytes === 0 ? 'whose sizes are not in the recording' : formatBytes(bytes);
+  const size =
+    bytes === 0
+      ? 'whose sizes are not in the recording'
+      : `${formatBytes(bytes)}, in ${Math.ceil(seconds / 60)} min at 50 MB/s and one move of a pod at a time`;
   return `It copies ${replicas === 1 ? 'one replica' : `${replicas} replicas`}, ${size}.`;
 }
 

@@ -7,6 +7,7 @@ import { tenantDemand } from '../tenant-demand.ts';
 import { WorkingCluster } from '../working-cluster.ts';
 import { Anomalies } from '../xstor/anomalies.ts';
 import { isWorse, stepsBeforeCheck } from '../xstor/daily-cycle.ts';
+import { durationOf, type PodMove } from '../xstor/move-throttle.ts';
 import { usualParameters } from '../xstor/parameters.ts';
 import { Chance } from './chance.ts';
 
@@ -43,7 +44,12 @@ export interface Replay {
   /** Why there are none, with the figures that decided. */
   whyIdle?: string;
   /** Replicas copied, and bytes. */
-  cost: { replicas: number; bytes: number };
+  cost: {
+    replicas: number;
+    bytes: number;
+    /** Until the last copy is made, by the throttle of moves. */
+    seconds: number;
+  };
   /** Before any step, on the load that was planned on. */
   planned: ClusterFigures;
   /** On the load that judges. */
@@ -69,7 +75,11 @@ export function replay(
   const dimension = mostUsedDimension(cluster);
   const before = figuresOf(cluster, dimension);
   let wouldStop = false;
+  const moves: PodMove[] = [];
   const steps = proposals.map(({ change, reason, figures, cost }, i): Step => {
+    if (change.kind === 'move-replica') {
+      moves.push({ from: cluster.podOf[change.replica]!, to: change.toPod, bytes: cost.bytes });
+    }
     const text = textOf(cluster, change);
     cluster.apply(change);
     if (i + 1 === stepsBeforeCheck(proposals.length)) {
@@ -86,6 +96,7 @@ export function replay(
     cost: {
       replicas: proposals.reduce((sum, { cost }) => sum + cost.replicas, 0),
       bytes: proposals.reduce((sum, { cost }) => sum + cost.bytes, 0),
+      seconds: durationOf(moves),
     },
     planned: figuresOf(new WorkingCluster(planned), dimension),
     before,

@@ -1,6 +1,6 @@
 // A quota changed by hand takes effect in steps, each of which is checked first, and can be undone
-// (AWS). A workflow carries out the plan: it persists its current step, and either continues or
-// returns to `undo`.
+// (AWS). No part of the server: a limit that an operator sets holds at once. AWS-growth-manual shows what
+// steps and the check would be worth.
 
 interface ManualChange {
   /** Quotas to set one after the other; the last is the one asked for. */
