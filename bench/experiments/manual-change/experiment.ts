@@ -89,7 +89,7 @@ export const manualChange: Experiment = {
         ),
         overSeeds(
           planned.map((one) => one.largestStep),
-          { metric: 'largest step, times the quota before it', threshold: 1.5001, better: 'lower' },
+          { metric: 'largest step, times the quota before it', threshold: 1.5, better: 'lower' },
           direct.map((one) => one.largestStep),
         ),
         overSeeds(
