@@ -24,8 +24,8 @@ interface EntryApplierParts {
   isPending: (firstPosition: number) => boolean;
   /** An entry is applied; `position` is 0 where it is not of this replica's life. */
   applied: (index: number, position: number) => void;
-  /** A hand-out of the engine is applied, perhaps outside of any event-loop tick of the pod. */
-  batchApplied: () => void;
+  /** A hand-out of the engine, or an entry that it is told of later, is applied, perhaps outside of any event-loop tick. */
+  batchApplied: (isOwn: boolean) => void;
   failed: (error: Error) => void;
 }
 
@@ -35,7 +35,9 @@ export class EntryApplier {
   members: MemberHistory;
   readonly #p: EntryApplierParts;
   readonly #machineHas: number;
-  readonly #batches: (readonly Entry[])[] = [];
+  /** The last entry that was handed over. */
+  addedIndex: number;
+  readonly #batches: { entries: readonly Entry[]; isOwn: boolean }[] = [];
   /** How much of the first batch is applied. */
   #at = 0;
   #isBusy = false;
@@ -46,6 +48,7 @@ export class EntryApplier {
     this.#p = parts;
     this.#machineHas = parts.machine.durableIndex;
     this.index = parts.begin.index;
+    this.addedIndex = parts.begin.index;
     this.term = parts.begin.term;
     this.members = new MemberHistory(parts.begin);
   }
@@ -66,8 +69,21 @@ export class EntryApplier {
     return this.index >= this.#machineHas;
   }
 
+  /** A hand-out of the engine, of which some may have been handed over before. */
   add(entries: readonly Entry[]): void {
-    this.#batches.push(entries);
+    const isNew = ({ index }: Entry): boolean => index > this.addedIndex;
+    const added = entries.every(isNew) ? entries : entries.filter(isNew);
+    this.#add(added, false);
+  }
+
+  /** The next entry, of which the engine is to be told later. */
+  addOwn(entry: Entry): void {
+    this.#add([entry], true);
+  }
+
+  #add(entries: readonly Entry[], isOwn: boolean): void {
+    this.addedIndex = entries.at(-1)?.index ?? this.addedIndex;
+    this.#batches.push({ entries, isOwn });
     this.#run();
   }
 
@@ -80,6 +96,7 @@ export class EntryApplier {
   /** A snapshot has taken the place of the state. */
   installed(at: LogPosition): void {
     this.index = at.index;
+    this.addedIndex = at.index;
     this.term = at.term;
     this.members = new MemberHistory(at);
   }
@@ -93,12 +110,12 @@ export class EntryApplier {
     while (!this.#isBusy && !this.#closed) {
       const batch = this.#batches[0];
       if (batch === undefined) break;
-      const entry = batch[this.#at];
+      const entry = batch.entries[this.#at];
       if (entry === undefined) {
         this.#batches.shift();
         this.#at = 0;
-        this.#p.engine.storageDone(this.#p.handle, 'apply');
-        this.#p.batchApplied();
+        if (!batch.isOwn) this.#p.engine.storageDone(this.#p.handle, 'apply');
+        this.#p.batchApplied(batch.isOwn);
         continue;
       }
       this.#at++;

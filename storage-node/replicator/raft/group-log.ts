@@ -5,7 +5,7 @@
 // log, the state takes the place of the old one, the log says that it begins anew from there.
 
 import { EntryKind } from '../engine/frames.ts';
-import type { Message, Snapshot } from '../engine/frames.ts';
+import type { Entry, Message, Snapshot } from '../engine/frames.ts';
 import type { RaftEngine } from '../engine/raft-engine.ts';
 import { FrameKind } from '../wal/format.ts';
 import type { GroupState } from '../wal/table.ts';
@@ -29,6 +29,8 @@ export interface Write {
   staging: SnapshotStaging | undefined;
   /** Messages to send once this is on disk. */
   gated: Message[];
+  /** The entry of a write that is not the engine's (sole-voter.ts). */
+  sole?: Entry | undefined;
 }
 
 /** A write, or the position of a snapshot that is about to be installed. */
@@ -72,6 +74,10 @@ export class GroupLog {
   readonly #queue: Write[] = [];
   /** Handed to the log and not on disk. */
   readonly #unsynced: Write[] = [];
+  /** Of the last entry that was to be written. */
+  lastIndex: number;
+  /** There is no change of members after it. */
+  lastChange: number;
   /** The last index that has been framed. */
   #framedIndex: number;
   #installing: LogPosition | undefined;
@@ -80,8 +86,6 @@ export class GroupLog {
   #term: number;
   #vote: number;
   #entryTerm = 0;
-  /** There is no change of members after it. */
-  #lastChange: number;
   /** Strict writes that are not on disk. */
   #strict = 0;
 
@@ -89,7 +93,8 @@ export class GroupLog {
     this.#p = parts;
     this.begin = parts.begin;
     this.#framedIndex = parts.state.lastIndex;
-    this.#lastChange = parts.state.lastIndex;
+    this.lastIndex = parts.state.lastIndex;
+    this.lastChange = parts.state.lastIndex;
     this.#term = parts.state.term;
     this.#vote = parts.state.vote;
   }
@@ -232,13 +237,14 @@ export class GroupLog {
     for (const entry of entries) {
       if (entry.term !== this.#entryTerm) isNew = true;
       this.#entryTerm = entry.term;
-      if (entry.kind !== EntryKind.normal) this.#lastChange = entry.index;
+      if (entry.kind !== EntryKind.normal) this.lastChange = entry.index;
     }
     if (snapshot) this.#entryTerm = entries.at(-1)?.term ?? 0;
+    this.lastIndex = entries.at(-1)?.index ?? snapshot?.index ?? this.lastIndex;
     if (commit.policy === 'always' || this.#strict > 0) return true;
     const { voters, learners, nextLearners, outgoing } = applier.conf;
     const isChanging = learners.length + nextLearners.length + outgoing.length > 0;
-    const isSettled = voters.includes(replica) && !isChanging && this.#lastChange <= applier.index;
+    const isSettled = voters.includes(replica) && !isChanging && this.lastChange <= applier.index;
     return isPromise || isNew || snapshot !== undefined || !isSettled;
   }
 

@@ -8,11 +8,13 @@ import type { LoggedEntry } from './frames-to-log.ts';
 import type { GroupLog } from './group-log.ts';
 import type { LogPosition } from './log-position.ts';
 import type { RaftGroupParts } from './raft-group-parts.ts';
+import type { SoleVoter } from './sole-voter.ts';
 
 interface KeptLogParts {
   group: RaftGroupParts;
   applier: EntryApplier;
   log: GroupLog;
+  sole: SoleVoter;
   /** Oldest snapshot being sent; Infinity for none. */
   oldestSnapshot: () => number;
 }
@@ -83,8 +85,9 @@ export class KeptLog {
   storedEntries(): LoggedEntry[] {
     const { engine, handle, payloads } = this.#p.group;
     const { begin, firstUnsynced } = this.#p.log;
-    return engine
-      .entries(handle)
+    const stored = engine.entries(handle);
+    const last = stored.at(-1)?.index ?? begin.index;
+    return [...stored, ...this.#p.sole.entries.filter(({ index }) => index > last)]
       .filter(({ index }) => index > begin.index && index < firstUnsynced)
       .map((entry) => ({ ...entry, ...payloads.placeOf(entry) }));
   }
@@ -111,16 +114,19 @@ export class KeptLog {
   }
 
   #releaseUpTo(index: number): void {
-    const { log, applier, oldestSnapshot } = this.#p;
+    const { log, applier, sole, oldestSnapshot } = this.#p;
     // A snapshot takes the place of the entries that `index` is among.
     if (log.isInstalling) return;
-    const upTo = Math.min(index, applier.index, oldestSnapshot(), this.keepAfter);
+    const upTo = Math.min(index, applier.index, sole.engineIndex, oldestSnapshot(), this.keepAfter);
+    // The engine forgets only what it knows to be committed.
+    if (sole.engineIndex < index) sole.tell();
     if (!this.#closed && upTo > log.begin.index) log.release(this.positionAt(upTo));
   }
 
   #entryAt(index: number): Entry {
     const { engine, handle } = this.#p.group;
-    const [entry] = engine.entries(handle, index, 1);
+    const own = this.#p.sole.entries.find((one) => one.index === index);
+    const [entry = own] = engine.entries(handle, index, 1);
     if (entry?.index !== index) throw new Error(`the log has no entry ${index} any more`);
     return entry;
   }

@@ -60,7 +60,8 @@ export class TestPod {
   boots = 1;
   acceptLoss = false;
   readonly replica: number;
-  readonly #first: LogPosition;
+  engine!: WasmRaftEngine;
+  first: LogPosition;
   readonly #post: (to: number, bytes: Uint8Array) => void;
 
   constructor(
@@ -70,18 +71,19 @@ export class TestPod {
   ) {
     this.replica = replica;
     this.#post = post;
-    this.#first = firstPosition(voters);
+    this.first = firstPosition(voters);
   }
 
   async open(): Promise<void> {
     const random = new Random(this.replica);
+    this.engine = new WasmRaftEngine(module, { random: (bytes) => random.bytes(bytes) });
     this.pod = await RaftPod.open({
       disk: this.disk,
       directory: '/log',
       ids: { cluster: 1, pod: this.replica },
       rng: random,
       clock: { now: () => clock, monotonic: () => clock },
-      engine: new WasmRaftEngine(module, { random: (bytes) => random.bytes(bytes) }),
+      engine: this.engine,
       fsync: this.fsync,
       boot: String(this.boots),
       acceptLoss: this.acceptLoss,
@@ -98,10 +100,20 @@ export class TestPod {
         throw error;
       },
     });
+    this.openGroup();
+  }
+
+  /** After a crash, or as if all of the process was gone. */
+  async reopen(machine: TestMachine): Promise<void> {
+    this.machine = machine;
+    await this.open();
+  }
+
+  openGroup(): void {
     this.group = this.pod.openGroup({
       group: 3,
       replica: this.replica,
-      first: this.#first,
+      first: this.first,
       machine: this.machine,
       listener: {
         onOutcome: (position, outcome) => void this.outcomes.push([position, outcome]),

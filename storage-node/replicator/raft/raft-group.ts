@@ -38,6 +38,7 @@ import { Outbox } from './outbox.ts';
 import { nodeOfReplica } from './replica-id.ts';
 import { AskType } from './read-rounds.ts';
 import { SnapshotType } from './snapshot-sender.ts';
+import { isSole, SoleVoter } from './sole-voter.ts';
 import { StrongReads } from './strong-reads.ts';
 
 const noBytes = new Uint8Array(0);
@@ -53,6 +54,7 @@ export class RaftGroup implements ProposalLog {
   readonly #applier: EntryApplier;
   readonly #log: GroupLog;
   readonly #kept: KeptLog;
+  readonly #sole: SoleVoter;
   readonly #snapshots: GroupSnapshots;
   readonly #reads: StrongReads;
   readonly #quiescence: Quiescence;
@@ -94,11 +96,12 @@ export class RaftGroup implements ProposalLog {
       ...{ engine, handle, machine, payloads, replica, incarnation, begin, failed },
       isPending: (position) => this.#proposals.payload(position) !== undefined,
       applied: (index, position) => this.#proposals.committed(index, position),
-      batchApplied: () => {
+      batchApplied: (isOwn) => {
         this.#liftFence();
         this.#reads.applied();
         this.#kept.checkpointIfDue();
-        touch();
+        if (isOwn) this.#commit = Math.max(this.#commit, this.#applier.index);
+        else touch();
       },
     });
     const { wal, log, state, commit } = parts;
@@ -115,8 +118,12 @@ export class RaftGroup implements ProposalLog {
         this.#reads.applied();
       },
     });
+    this.#sole = new SoleVoter({
+      ...{ handle, replica, engine, applier: this.#applier, log: this.#log, touch },
+      state: () => ({ role: this.#role, term: this.#term }),
+    });
     this.#kept = new KeptLog({
-      ...{ group: parts, applier: this.#applier, log: this.#log },
+      ...{ group: parts, applier: this.#applier, log: this.#log, sole: this.#sole },
       oldestSnapshot: () => this.#snapshots.oldestIndex,
     });
     const { disk, directory, snapshotSlots: slots } = parts;
@@ -255,6 +262,7 @@ export class RaftGroup implements ProposalLog {
 
   transfer(to: number): void {
     this.#quiescence.active();
+    this.#sole.close();
     this.#p.engine.transferLeader(this.handle, to);
     this.#p.touch();
   }
@@ -267,6 +275,7 @@ export class RaftGroup implements ProposalLog {
       removed: ConfChangeType.remove,
     };
     this.#quiescence.active();
+    this.#sole.close();
     const list = changes.map(({ replica, to }) => ({ type: type[to], id: replica }));
     this.#p.touch();
     return this.#isTaken(() => this.#p.engine.proposeConfChange(this.handle, list, 0));
@@ -279,10 +288,10 @@ export class RaftGroup implements ProposalLog {
       role: this.role,
       leader: s.lead,
       term: s.term,
-      commit: s.commit,
+      commit: Math.max(s.commit, this.#applier.index),
       applied: this.#applier.index,
       firstIndex: s.firstIndex,
-      lastIndex: s.lastIndex,
+      lastIndex: Math.max(s.lastIndex, this.#sole.entries.at(-1)?.index ?? 0),
       members: membersOf(this.#applier.conf),
       isFenced: this.#fence !== 0,
       wasFenced: this.#p.fence !== 0,
@@ -374,6 +383,10 @@ export class RaftGroup implements ProposalLog {
     for (const [i, { term, index }] of carried.entries()) {
       this.#received.set(`${term}:${index}`, payloads[i]!);
     }
+    this.#sole.close();
+    // The asker asks again.
+    const isBehind = (): boolean => this.#sole.entries.length > 0 || this.#reads.isEngineBehind;
+    if (type === MessageType.readIndex && isBehind()) return true;
     const steps = isGrant(message)
       ? this.#votes.add(message, this.#fence !== 0, this.#applier.conf)
       : [message];
@@ -383,7 +396,8 @@ export class RaftGroup implements ProposalLog {
   handleReady(ready: Ready): void {
     if (ready.hard) {
       this.#term = ready.hard.term;
-      this.#commit = ready.hard.commit;
+      // Entries of an only voter are committed before the engine knows.
+      this.#commit = Math.max(this.#commit, ready.hard.commit);
     }
     if (ready.soft) this.#setRole(ready.soft.role, ready.soft.lead);
     this.#outbox.begin();
@@ -392,9 +406,10 @@ export class RaftGroup implements ProposalLog {
     for (const message of ready.messages) {
       switch (message.type) {
         case MessageType.storageAppend: {
-          const payloads = message.entries.map((entry) => this.#payloadOf(entry));
+          const entries = [...this.#sole.unwritten(message.entries)];
+          const payloads = entries.map((entry) => this.#payloadOf(entry));
           const staging = message.snapshot && this.#snapshots.take();
-          write = { message, gated, payloads, staging };
+          write = { message: { ...message, entries }, gated, payloads, staging };
           break;
         }
         case MessageType.storageApply:
@@ -411,7 +426,9 @@ export class RaftGroup implements ProposalLog {
     if (this.#role !== Role.leader) this.#proposals.refuseUnplaced();
     this.#reads.answered(ready.reads);
     for (const message of ready.messages) {
-      if (message.type === MessageType.storageApply) this.#applier.add(message.entries);
+      if (message.type !== MessageType.storageApply) continue;
+      this.#applier.add(message.entries);
+      this.#sole.committed(message.entries.at(-1)?.index ?? 0);
     }
   }
 
@@ -452,7 +469,9 @@ export class RaftGroup implements ProposalLog {
 
   /** A leader with nothing to do lets its group sleep. */
   sleepIfIdle(): void {
-    if (this.#role === Role.leader && !this.#closed) this.#quiescence.offerIfIdle();
+    if (this.#role !== Role.leader || this.#closed) return;
+    this.#sole.tell();
+    this.#quiescence.offerIfIdle();
   }
 
   /**
@@ -515,6 +534,7 @@ export class RaftGroup implements ProposalLog {
   get #isAtRest(): boolean {
     const isIdle = this.#applier.isIdle && this.#log.last === undefined;
     const isAsked = this.#batch.length > 0 || this.#reads.count > 0;
+    if (this.#sole.entries.length > 0) return false;
     return isIdle && !isAsked && !this.#log.isInstalling && !this.#snapshots.isSending;
   }
 
@@ -529,6 +549,11 @@ export class RaftGroup implements ProposalLog {
     const { replica, incarnation } = this.#p;
     const id = { replica, incarnation, firstPosition: first, proposals };
     const reference = makeReference(id, payload);
+    if (this.#sole.isPossible) {
+      this.#proposals.place(first, this.#sole.append(reference, payload).index);
+      return true;
+    }
+    this.#sole.close();
     const isTaken = this.#isTaken(() => this.#p.engine.propose(this.handle, [reference]));
     if (!isTaken) this.#proposals.refuse(first);
     return isTaken;
@@ -554,6 +579,7 @@ export class RaftGroup implements ProposalLog {
     this.#role = role;
     this.#leader = leader;
     if (role !== Role.leader) this.#snapshots.stopSending();
+    this.#sole.roleChanged();
     this.#reads.roleChanged();
     this.#p.touch();
     this.#p.listener.onRole(this.role, leader);
@@ -580,7 +606,8 @@ export class RaftGroup implements ProposalLog {
   }
 
   #isDurable(write: Write): void {
-    for (const message of this.#p.engine.storageDone(this.handle, 'append'))
+    if (isSole(write)) this.#sole.isDurable(write.sole);
+    for (const message of isSole(write) ? [] : this.#p.engine.storageDone(this.handle, 'append'))
       this.#outbox.send(message);
     for (const message of write.gated) this.#outbox.send(message);
   }

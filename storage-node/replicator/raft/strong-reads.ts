@@ -80,8 +80,20 @@ export class StrongReads {
       if (leadership === undefined) this.#askEngine(Infinity);
       else this.#ask(this.#rounds.question(tick, leadership));
     }
+    if (this.#barriers.count === 0 || this.isEngineBehind) return;
     const question = this.#barriers.question(tick);
     if (question) engine.readIndex(handle, question);
+  }
+
+  /**
+   * The engine of an only voter answers with what it knows to be committed, even before the first entry of its term is:
+   * entries of an earlier life may be committed that it does not know of.
+   */
+  get isEngineBehind(): boolean {
+    const { applier, engine, handle, replica } = this.#p;
+    const { voters, outgoing } = applier.conf;
+    const isAlone = outgoing.length === 0 && voters.length === 1 && voters[0] === replica;
+    return isAlone && applier.term !== engine.status(handle).term;
   }
 
   /** A question or an answer; false for any other message. */

@@ -4,6 +4,7 @@
 import type { Disk, DiskFile } from '../../../universal-row/environment.ts';
 import { MessageType } from '../engine/frames.ts';
 import type { Message, ReadState } from '../engine/frames.ts';
+import { RaftError } from '../engine/raft-engine.ts';
 import type { GroupReady, RaftEngine } from '../engine/raft-engine.ts';
 import { FencedType } from '../raft/fence.ts';
 import type { RaftGroup } from '../raft/raft-group.ts';
@@ -403,6 +404,29 @@ export const defects: readonly Defect[] = [
       if (message.type === FencedType.vote) return { ...message, type: MessageType.voteResponse };
       if (message.type !== FencedType.preVote) return message;
       return { ...message, type: MessageType.preVoteResponse };
+    },
+  },
+  {
+    ...none,
+    name: 'a change of members comes before what the engine was to be told',
+    engine: (engine) => {
+      const told: { group: number; entries: Uint8Array[] }[] = [];
+      return altered(engine, {
+        propose: (group, entries) =>
+          void told.push({ group, entries: entries.map((one) => one.slice()) }),
+        hasReady: (group) => told.length > 0 || engine.hasReady(group),
+        readyAll(maxBytes) {
+          for (const { group, entries } of told.splice(0)) {
+            try {
+              engine.propose(group, entries);
+            } catch (error) {
+              // As where there is no leader any more: nothing was proposed.
+              if (!(error instanceof RaftError)) throw error;
+            }
+          }
+          return engine.readyAll(maxBytes);
+        },
+      });
     },
   },
   {

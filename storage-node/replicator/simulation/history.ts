@@ -41,6 +41,8 @@ class History {
   readonly #fsync: FsyncPolicy;
   /** Under a relaxed policy: any node's power may fail, else one node's after the other's. */
   readonly #mayLose: boolean;
+  /** The group begins with one voter, and becomes one of three and one of one again. */
+  readonly #isOfOne: boolean;
   /** The one that an isolated leader lost first. */
   #candidate: { node: SimulatedNode; asksForVotes: () => void } | undefined;
   /** Each seed has faults of its own kinds and rates. */
@@ -55,7 +57,9 @@ class History {
     // In some, writes are acknowledged before they are on disk.
     const relaxed = new Random(seed ^ 0xfe4ce);
     const isRelaxed = !isOfLeases && relaxed.chance(0.25);
-    this.#mayLose = isRelaxed && relaxed.chance(0.3);
+    this.#isOfOne = !isOfLeases && new Random(seed ^ 0x501e).chance(0.25);
+    // Where there is one voter, its power may fail.
+    this.#mayLose = isRelaxed && (relaxed.chance(0.3) || this.#isOfOne);
     const isOften = this.#mayLose || relaxed.chance(0.5);
     this.#fsync = isRelaxed ? (isOften ? 'everysec' : 'no') : 'always';
     const isLong = random.chance(0.08);
@@ -73,6 +77,7 @@ class History {
       lostEnds: isRelaxed && !this.#mayLose ? 0.1 : 0,
     };
     this.#rates = isOfLeases ? { ...noRates, loneliness: 0.5 } : rates;
+    if (this.#isOfOne) rates.members = Math.max(rates.members, 0.15 * often);
     if (isRelaxed) rates.crash = Math.max(rates.crash, 0.1 * often);
     // A node that stands still syncs nothing.
     if (this.#mayLose) rates.pause = 0;
@@ -118,7 +123,8 @@ class History {
     };
     // Nodes outside are of use where members change.
     const count = this.#rates.members > 0 || random.chance(0.2) ? 4 + random.below(2) : 3;
-    const members = random.chance(0.15) ? count : 3;
+    const most = random.chance(0.15) ? count : 3;
+    const members = this.#isOfOne ? 1 : most;
     const ids = Array.from({ length: count }, (_, i) => i + 1);
     const voters = ids.slice(0, members).map((id) => replicaId(id, 1));
     this.#nodes = ids.map(
@@ -230,7 +236,8 @@ class History {
     if (!node.isUp || this.#isHealed) return;
     this.#crashes++;
     const others = this.#nodes.filter((other) => other !== node && other.isDoubtful);
-    if (torn && this.#mayLose && others.length > 0) this.#checker.mayLose(lossMs);
+    const isLoss = others.length > 0 || this.#isOfOne;
+    if (torn && this.#mayLose && isLoss) this.#checker.mayLose(lossMs);
     node.crash(torn && (this.#fsync === 'always' || this.#mayLose || others.length === 0));
     const down = this.#random.chance(0.4) ? 20 : 1500;
     this.#timeline.after(this.#random.next() * down, () => this.#restart(node));
@@ -375,6 +382,12 @@ class History {
       ({ replica }) => !voters.includes(replica) && !learners.includes(replica),
     );
     const random = this.#random;
+    if (this.#isOfOne && voters.length > 1 && random.chance(0.5)) {
+      return voters.filter((one) => one !== group.replica).map(removed);
+    }
+    if (this.#isOfOne && voters.length === 1 && outside.length > 1 && random.chance(0.5)) {
+      return outside.slice(0, 2).map(({ replica }) => ({ replica, to: 'voter' }));
+    }
     if (learners.length > 0 && random.chance(0.6)) {
       const replica = random.pick(learners);
       const out = random.pick(voters);
@@ -462,7 +475,9 @@ class History {
         });
         await this.#runFor(1500, () => isOver);
       }
-      if (!isSafe) this.#failure ??= new Error(`${node.replica} answers no read at the end`);
+      // A change that a leader did not live to see done may have removed it meanwhile.
+      if (!isSafe && this.#members().includes(node))
+        this.#failure ??= new Error(`${node.replica} answers no read at the end`);
     }
   }
 
