@@ -49,6 +49,27 @@ function elementsOf(work: RowWork): number {
   return sum;
 }
 
+/** Counts bytes when they are written: those of a value that is reserved come later. */
+class CountingWriter extends RecordBatchWriter {
+  #ahead = 0;
+
+  get written(): number {
+    return this.pos - this.#ahead;
+  }
+
+  override reserveValue(...[table, b, s, n, bytes, expireAt]: Reserved): number {
+    this.#ahead += bytes;
+    return super.reserveValue(table, b, s, n, bytes, expireAt);
+  }
+
+  override fill(at: number, vb: Buffer, vs: number, vn: number): void {
+    this.#ahead -= vn;
+    super.fill(at, vb, vs, vn);
+  }
+}
+
+type Reserved = Parameters<RecordBatchWriter['reserveValue']>;
+
 interface Worst {
   steps: number;
   elements: number;
@@ -71,7 +92,7 @@ class Bench {
     const args = argumentsOf(words);
     const command = registry.lookup(args)!;
     const entry = command.subcommands?.get(words[1]!.toLowerCase()) ?? command;
-    const writer = new RecordBatchWriter();
+    const writer = new CountingWriter();
     const tx = new Transaction(engine, writer, rules, { next: () => this.#random.next() });
     const begin = (): void => tx.begin(0, span, args, isWrite(entry.action), 1_000_000, true);
     let long: ReturnType<NonNullable<typeof entry.run>> = undefined;
@@ -97,24 +118,24 @@ class Bench {
 
   #reply = new RespWriter(16).fork(0);
 
-  async #drive(steps: Steps, tx: Transaction, writer: RecordBatchWriter): Promise<Worst> {
+  async #drive(steps: Steps, tx: Transaction, writer: CountingWriter): Promise<Worst> {
     const engine = this.#engine;
     const reply = this.#reply;
     const worst: Worst = { steps: 0, elements: 0, answered: 0, logged: 0 };
     for (;;) {
       const savepoint = engine.savepoint?.();
-      const logged = writer.pos;
+      const [position, written] = [writer.pos, writer.written];
       const answered = reply.mark();
       tx.work.reset();
       const { done, value } = steps.next();
       worst.steps++;
       worst.elements = Math.max(worst.elements, elementsOf(tx.work));
       worst.answered = Math.max(worst.answered, reply.mark() - answered);
-      worst.logged = Math.max(worst.logged, writer.pos - logged);
+      worst.logged = Math.max(worst.logged, writer.written - written);
       if (done === true) break;
       if (value === undefined) continue;
       if (savepoint !== undefined) engine.rollbackTo!(savepoint);
-      writer.pos = logged;
+      writer.pos = position;
       reply.rollback(answered);
       await value.ready;
     }

@@ -28,8 +28,9 @@ const seed = seedFrom('DAMAGE_SEED');
 
 const flags = [
   ...['--wal.fsync', 'always', '--wal.segment-bytes', '256kb', '--wal.checkpoint-bytes', '1mb'],
-  ...['--tsm.head-bytes', '1mb', '--tsm.cold-after', '1'],
+  ...['--tsm.head-bytes', '1mb'],
 ];
+const coldSoon = ['--tsm.cold-after', '1'];
 
 const root = mkdtempSync(join(tmpdir(), 'polyrow-damage-'));
 const whole = join(root, 'whole');
@@ -66,11 +67,15 @@ function body(n: number): string {
 }
 
 beforeAll(async () => {
+  const first = await Polyrow.start({ flags: [...flags, ...coldSoon], dataDir: whole });
+  await post(first.influx, { q: `CREATE DATABASE ${database}` });
+  for (let n = 0; n < 40; n++) expect((await write(first, body(n))).status).toBe(204);
+  // Shards get cold and become one file each, of all points; then some more goes to the log, and stays there.
+  const points = (): string => filesOf(whole, (path) => path.endsWith('.tsm')).join(' ');
+  for (let before = ''; points() === '' || points() !== before; await sleep(2500))
+    before = points();
+  await first.kill();
   const server = await Polyrow.start({ flags, dataDir: whole });
-  await post(server.influx, { q: `CREATE DATABASE ${database}` });
-  for (let n = 0; n < 40; n++) expect((await write(server, body(n))).status).toBe(204);
-  // Shards get cold and become one file each; then some more goes to the log.
-  await sleep(3000);
   for (let n = 40; n < 44; n++) expect((await write(server, body(n))).status).toBe(204);
   truth = await answers(server);
   expect(JSON.stringify(truth)).not.toMatch(/"error"/);

@@ -66,7 +66,8 @@ export function* patchWordInSteps(
 ): Steps {
   const vs = starts[patchWord]!;
   const vn = lens[patchWord]!;
-  for (let at = 0; at < vn; at += stepBytes) {
+  // The last bytes first: they take the value to its size, which may be refused, and then nothing has been changed.
+  for (let at = vn - (vn % stepBytes || stepBytes); at >= 0; at -= stepBytes) {
     const from = at;
     yield* step(() => {
       const row = rows.find(buf, starts[keyWord]!, lens[keyWord]!);
