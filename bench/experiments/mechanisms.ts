@@ -116,6 +116,12 @@ const mechanisms: readonly Mechanism[] = [
   },
   { id: 'AWS-loop', name: 'Borrowed capacity comes back', open: 'on a live cluster' },
   { id: 'AWS-growth', name: 'Quotas grow' },
+  {
+    id: 'AWS-growth',
+    name: 'the same: a quota changed by hand',
+    experiment: 'AWS-growth-manual',
+    open: 'the server sets limits at once',
+  },
 ];
 
 export function mechanismTable(
