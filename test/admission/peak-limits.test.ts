@@ -42,14 +42,16 @@ async function speed(
   return ((await spent(tenant, plane)) - before) / ((performance.now() - from) / 1000);
 }
 
-const peak = 2000;
+/** Far less than what the busiest machine does without it. */
+const peak = 200;
+const pipelined = 50;
 
 test('over Redis a burst is spent at the speed that is set, and at another one once that is', async () => {
   await limited.tenant('shop', 100, 1_000_000);
   const client = new Redis(limited.port, '127.0.0.1', { username: 'shop', password: 'shop' });
   const work = async (): Promise<unknown> => {
     const pipeline = client.pipeline();
-    for (let i = 0; i < 500; i++) pipeline.set(`key:${i}`, 'value');
+    for (let i = 0; i < pipelined; i++) pipeline.set(`key:${i}`, 'value');
     return pipeline.exec();
   };
   try {
@@ -57,10 +59,10 @@ test('over Redis a burst is spent at the speed that is set, and at another one o
     await set('shop', `peakRuPerSecond=${peak}`);
     expect(await client.info('ru')).toContain(`ru_quota_peak:${peak}.000`);
     // A pipeline that is under way ends, and a tenth of a second's units may be there at once.
-    const most = peak * 1.2 + 500;
+    const most = peak * 1.2 + pipelined;
     expect(await speed('shop', 'redis', 2000, work)).toBeLessThan(most);
     await set('shop', `peakRuPerSecond=${peak / 2}`);
-    expect(await speed('shop', 'redis', 2000, work)).toBeLessThan(most / 2 + 500);
+    expect(await speed('shop', 'redis', 2000, work)).toBeLessThan(most / 2 + pipelined);
     await set('shop', 'peakRuPerSecond=none');
     expect(await speed('shop', 'redis', 1000, work)).toBeGreaterThan(2 * peak);
   } finally {
