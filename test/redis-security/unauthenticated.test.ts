@@ -34,7 +34,7 @@ function lastWords(socket: Socket): Promise<string> {
 
 describe('the login deadline', () => {
   test('closes a connection that has not logged in, and no other', async () => {
-    await start({ loginTimeoutMs: 50 });
+    await start({ loginTimeoutMs: 500 });
     const user = await server.client();
     expect(await user.text('AUTH', 'secret')).toBe('+OK');
     expect(await lastWords(await silent())).toBe('-ERR login timeout\r\n');
