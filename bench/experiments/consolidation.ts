@@ -1,15 +1,14 @@
+import { GatewayShares } from '../../access/admission/shares/gateway-shares.ts';
 import { ClusterBuilder } from '../../control/scheduler/cluster-builder.ts';
 import type { ClusterModel } from '../../control/scheduler/cluster-model.ts';
 import type { Policy } from '../../control/scheduler/proposal.ts';
 import { Chance } from '../../control/scheduler/simulation/chance.ts';
 import {
-  evictions,
   GatewayScaler,
-  type HostNode,
-  hostsFor,
   usualHosts,
   usualScaling,
 } from '../../control/scheduler/xstor/gateway-scaler.ts';
+import { GatewaySet, type Host } from '../../control/scheduler/xstor/gateway-set.ts';
 import { modelMix, usualModelMix } from '../../control/scheduler/xstor/model-mix.ts';
 import { mean } from '../support/statistics.ts';
 import { randomModelMix } from './cluster/random-model-mix.ts';
@@ -215,14 +214,18 @@ interface Day {
 /** How gateways are scaled and placed: by the policy, scaled by it on hosts at random, or those of the night all day. */
 type Hosting = 'policy' | 'random hosts' | 'nothing';
 
+/** Shares have to come to the quota whichever gateways there are. */
+function checkShares(shares: GatewayShares): void {
+  let total = 0;
+  for (const gateway of shares.gateways()) total += shares.of(gateway);
+  if (Math.abs(total - peakLru) > 1e-3) throw new Error(`the shares come to ${total}`);
+}
+
 /** One peak a day, four times the night's load. What the policy measures and what is served have noise of their own. */
 function day(seed: number, hosting: Hosting): Day {
   const [chance, judged] = [new Chance(seed), new Chance(seed + 1000)];
-  const scaler = new GatewayScaler();
   const base = Array.from({ length: hosts }, () => chance.uniform(0.1, 0.5));
-  const nodes = base.map(
-    (cpu, node): HostNode => ({ node, cpu, cpuP95: cpu, memory: 0.4, gateways: 0 }),
-  );
+  const nodes = base.map((cpu, node): Host => ({ node, cpu, cpuP95: cpu, memory: 0.4 }));
   const history = base.map((): number[] => []);
   const result: Day = {
     podSteps: 0,
@@ -234,46 +237,73 @@ function day(seed: number, hosting: Hosting): Day {
     demand: [],
   };
   const [alone, shared]: [number[], number[]] = [[], []];
-  let starting: { node: number; at: number }[] = [];
-  const startsOn = (node: number): number => starting.filter((one) => one.node === node).length;
-  const chosen = (count: number): number[] =>
-    hosting === 'random hosts'
-      ? Array.from({ length: count }, () => chance.below(hosts))
-      : hostsFor(
-          count,
-          nodes.map((one) => ({ ...one, gateways: one.gateways + startsOn(one.node) })),
-          gatewayShare,
-        );
-  const add = (count: number, step: number): void => {
-    for (const node of chosen(count)) starting.push({ node, at: step + startSteps });
+  /** When gateways that start will serve, and those that finish the requests they have. */
+  const readyAt = new Map<string, number>();
+  const finishing = new Set<string>();
+  let step = -startSteps;
+  const shares = new GatewayShares(peakLru);
+  const scaler = new GatewayScaler();
+  const set = new GatewaySet({
+    gatewayShare,
+    scaler,
+    shares,
+    actions: {
+      start: (gateway) => readyAt.set(gateway, step + startSteps),
+      stopAccepting: (gateway) => finishing.add(gateway),
+      stop: (gateway) => {
+        readyAt.delete(gateway);
+        finishing.delete(gateway);
+      },
+    },
+  });
+  const serving = (): string[] =>
+    set.list().flatMap(({ id, state }) => (state === 'serving' ? [id] : []));
+  const startAtRandom = (count: number): void => {
+    for (let i = 0; i < count; i++) set.start(chance.below(hosts));
   };
-  const serving = (): number => nodes.reduce((sum, { gateways }) => sum + gateways, 0);
-  add(Math.ceil(peakLru / 4 / (gatewayLru * usualScaling.target)), -startSteps);
+  const least = Math.ceil(peakLru / 4 / (gatewayLru * usualScaling.target));
+  if (hosting === 'random hosts') startAtRandom(least);
+  else set.grow(least, nodes);
   const fixed = Math.ceil(peakLru / (gatewayLru * usualScaling.target));
-  for (let step = 0; step < stepsOfDay; step++) {
+  for (step = 0; step < stepsOfDay; step++) {
     const wave = Math.sin((Math.PI * step) / stepsOfDay) ** 4;
     const load = (of: Chance): number => (peakLru / 4) * (1 + 3 * wave) * (1 + 0.03 * of.normal());
     // The database pods have a day of their own.
     const own = (node: number, of: Chance): number =>
       base[node]! * (1 + 0.4 * wave) * (1 + 0.05 * of.normal());
     const [asked, measured] = [load(judged), load(chance)];
-    for (const { node } of starting.filter(({ at }) => at <= step)) nodes[node]!.gateways++;
-    starting = starting.filter(({ at }) => at > step);
-    const count = serving();
+    for (const [gateway, at] of readyAt) {
+      if (at > step) continue;
+      readyAt.delete(gateway);
+      set.serves(gateway);
+    }
+    // Requests take milliseconds: a step after a gateway was told to drain they are done.
+    for (const gateway of [...finishing]) {
+      set.report(gateway, { accepts: false, connections: 0, inFlight: 0 });
+    }
+    const ids = serving();
+    const count = ids.length;
+    // Clients spread their connections evenly.
+    for (const id of ids) {
+      set.report(id, { accepts: true, connections: Math.round(asked / count), inFlight: 1 });
+    }
+    checkShares(shares);
     result.asked += asked;
     result.rejected += Math.max(0, asked - count * gatewayLru);
-    result.podSteps += count + starting.length;
+    result.podSteps += set.list().length;
     result.staticPodSteps += fixed;
     const useOf = (units: number): number => Math.min(1, units / (count * gatewayLru));
+    const gateways = new Float64Array(hosts);
+    for (const { node, state } of set.list()) if (state === 'serving') gateways[node]!++;
     for (const one of nodes) {
       const seen = own(one.node, chance);
-      one.cpu = seen + one.gateways * gatewayShare * useOf(measured);
+      const borrows = gateways[one.node]! * gatewayShare;
+      one.cpu = seen + borrows * useOf(measured);
       if (step % 4 === 0) history[one.node]!.push(seen);
       const used = own(one.node, judged);
-      if (one.gateways === 0) continue;
-      const borrowed = one.gateways * gatewayShare * useOf(asked);
+      if (borrows === 0) continue;
       alone.push(1 / (1 - Math.min(0.95, used)));
-      shared.push(1 / (1 - Math.min(0.95, used + borrowed)));
+      shared.push(1 / (1 - Math.min(0.95, used + borrows * useOf(asked))));
     }
     if (step % 20 === 0) {
       for (const one of nodes) {
@@ -284,19 +314,13 @@ function day(seed: number, hosting: Hosting): Day {
       result.demand.push([step / 240, asked / gatewayLru]);
     }
     if (hosting === 'nothing') continue;
-    for (const node of hosting === 'policy' ? evictions(nodes) : []) {
-      nodes[node]!.gateways--;
-      add(1, step);
-    }
-    const current = serving() + starting.length;
-    const wanted = scaler.desired(step * stepMs, current, measured / (current * gatewayLru));
-    if (wanted > current) add(wanted - current, step);
-    // Gateways on the busiest hosts leave first, drained: they serve their accepted requests.
-    const order = hosting === 'policy' ? [...nodes].sort((a, b) => b.cpu - a.cpu) : nodes;
-    for (let surplus = Math.min(current - wanted, serving() - 1); surplus > 0; surplus--) {
-      const used = order.filter(({ gateways }) => gateways > 0);
-      const host = hosting === 'policy' ? used[0] : used[chance.below(used.length)];
-      if (host !== undefined) host.gateways--;
+    const now = step * stepMs;
+    const use = measured / (set.count * gatewayLru);
+    if (hosting === 'policy') set.adjust(now, use, nodes);
+    else {
+      const wanted = scaler.desired(now, set.count, use);
+      startAtRandom(wanted - set.count);
+      while (set.count > wanted && set.drain(chance.pick(serving()), now));
     }
   }
   const p99 = (values: number[]): number =>
