@@ -120,7 +120,7 @@ const mechanisms: readonly Mechanism[] = [
     id: 'AWS-growth',
     name: 'the same: a quota changed by hand',
     experiment: 'AWS-growth-manual',
-    open: 'the server sets limits at once',
+    open: 'no command starts it: the server sets limits at once',
   },
 ];
 

@@ -30,8 +30,8 @@ const waiting: readonly Row[] = [
   ],
   [
     'AWS-growth',
-    'growth; what steps and a check are worth for a change by hand (AWS-growth-manual)',
-    'a change by hand as a workflow: the server sets limits at once',
+    'growth; a change by hand as a workflow with a check, steps and undo (AWS-growth-manual)',
+    'a command that starts the workflow: the server sets limits at once',
   ],
   [
     'AWS-loop',

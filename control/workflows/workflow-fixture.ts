@@ -19,7 +19,8 @@ export class VirtualTimers implements Timers {
   }
 
   after(delayMs: number, run: () => void): () => void {
-    const timer = { at: this.#now + delayMs, run };
+    // Whole milliseconds: a fraction may be too small to advance a late time at all.
+    const timer = { at: this.#now + Math.ceil(delayMs), run };
     this.#pending.add(timer);
     return () => this.#pending.delete(timer);
   }

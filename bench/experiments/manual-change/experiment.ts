@@ -4,7 +4,16 @@ import type { Experiment } from '../experiment.ts';
 import { overSeeds } from '../over-seeds.ts';
 import { mean } from '../ranges/comparison.ts';
 import { Chance } from '../sim/chance.ts';
-import { defaultManualChangeRules, planManualChange } from './manual-change.ts';
+import {
+  changeQuotaRequest,
+  changeQuotaWorkflows,
+  undoQuotaRequest,
+} from '../../../control/tenants/change-quota-workflow.ts';
+import { defaultQuotaChangeRules } from '../../../control/tenants/quota-change-plan.ts';
+import { MemoryStore } from '../../../control/metadata/memory-store-fixture.ts';
+import { hasEnded } from '../../../control/workflows/workflow.ts';
+import { WorkflowEngine } from '../../../control/workflows/workflow-engine.ts';
+import { VirtualTimers } from '../../../control/workflows/workflow-fixture.ts';
 
 const tenants = 200;
 const minutesOfDay = 1440;
@@ -25,39 +34,87 @@ function loadOf(base: number, chance: Chance): (minute: number) => number {
   };
 }
 
-function change(seed: number, isPlanned: boolean): Outcome {
+/** The change as the server's workflow makes it, on a time of its own; `load` is asked once for each minute. */
+async function byWorkflow(
+  from: number,
+  to: number,
+  highest: number,
+  load: (minute: number) => number,
+): Promise<Outcome> {
+  const result: Outcome = { throttled: 0, refused: 0, undone: 0, largestStep: 1 };
+  const timers = new VirtualTimers();
+  const engine = await WorkflowEngine.open(new MemoryStore(), { report: () => {}, timers });
+  let quota = from;
+  let minute = 0;
+  /** The load of the next minute meets the quota. */
+  const pass = (): boolean => {
+    const isThrottled = load(minute++) > quota;
+    if (isThrottled) result.throttled++;
+    return isThrottled;
+  };
+  let isWatched = false;
+  const tenant = { name: 'tenant', number: 1 };
+  const definitions = changeQuotaWorkflows(
+    {
+      quotaOf: () => quota,
+      setQuota: async (_tenant, expected, next) => {
+        if (quota !== expected) return false;
+        if (!isWatched)
+          result.largestStep = Math.max(result.largestStep, next / quota, quota / next);
+        quota = next;
+        return true;
+      },
+      highestHour: async () => highest,
+      refusal: async () => undefined,
+      // Before the change nothing is throttled: the quota is above the highest hour.
+      throttled: async () => (quota === from || !pass() ? 0 : 1),
+    },
+    defaultQuotaChangeRules,
+    timers,
+  );
+  for (const definition of definitions) engine.register(definition);
+  engine.start();
+  const carryOut = async (request: ReturnType<typeof changeQuotaRequest>): Promise<boolean> => {
+    await engine.submit(...request);
+    await timers.until(() => hasEnded(engine.find(request[0])!));
+    return engine.find(request[0])!.status === 'done';
+  };
+  const change = { tenant, to };
+  const isDone = await carryOut(changeQuotaRequest('1', change));
+  if (!isDone && minute === 0) result.refused = 1;
+  else if (!isDone) result.undone = 1;
+  // What ended well is still watched: the first minute that throttles has it taken back.
+  isWatched = true;
+  while (result.refused === 0 && minute < minutesOfDay) {
+    if (!pass() || quota === from) continue;
+    result.undone = 1;
+    if (!(await carryOut(undoQuotaRequest('2', change, from)))) throw new Error('it stays');
+  }
+  await engine.close();
+  return result;
+}
+
+function atOnce(from: number, to: number, load: (minute: number) => number): Outcome {
+  let throttled = 0;
+  for (let minute = 0; minute < minutesOfDay; minute++) if (load(minute) > to) throttled++;
+  return { throttled, refused: 0, undone: 0, largestStep: Math.max(to / from, from / to) };
+}
+
+async function changes(seed: number, isPlanned: boolean): Promise<Outcome> {
   const result: Outcome = { throttled: 0, refused: 0, undone: 0, largestStep: 1 };
   for (let number = 0; number < tenants; number++) {
     const chance = new Chance(seed * 1000 + number);
     const base = chance.lognormal(Math.log(1000), 1);
     // The highest hour of the week before, and a quota of which it is 70 %.
     const highest = 2 * base;
-    const from = highest / 0.7;
-    const to = from * 2 ** chance.uniform(-2, 2);
+    const from = Math.round(highest / 0.7);
+    const to = Math.round(from * 2 ** chance.uniform(-2, 2));
     const load = loadOf(base, chance);
-    const plan = isPlanned
-      ? planManualChange(from, to, highest, false, undefined, defaultManualChangeRules)
-      : { steps: [to], intervalMs: 60_000, undo: from };
-    if ('refused' in plan) {
-      result.refused++;
-      continue;
-    }
-    plan.steps.forEach((step, i) => {
-      const factor = step / (plan.steps[i - 1] ?? from);
-      result.largestStep = Math.max(result.largestStep, factor, 1 / factor);
-    });
-    const intervalMinutes = plan.intervalMs / 60_000;
-    let isUndone = false;
-    for (let minute = 0; minute < minutesOfDay; minute++) {
-      const step = Math.min(plan.steps.length - 1, Math.floor(minute / intervalMinutes));
-      const quota = isUndone ? plan.undo : plan.steps[step]!;
-      if (load(minute) <= quota) continue;
-      result.throttled++;
-      if (isPlanned && !isUndone) {
-        isUndone = true;
-        result.undone++;
-      }
-    }
+    const one = isPlanned ? await byWorkflow(from, to, highest, load) : atOnce(from, to, load);
+    result.throttled += one.throttled;
+    result.refused += one.refused;
+    result.undone += one.undone;
+    result.largestStep = Math.max(result.largestStep, one.largestStep);
   }
   return result;
 }
@@ -70,11 +127,15 @@ export const manualChange: Experiment = {
   setup:
     `${tenants} tenants whose highest hour is 70 % of their quota; each gets another one by hand, of a fourth to four times as ` +
     'much, and a day of minutes with noise of a tenth goes by. The change is refused below the highest hour, takes effect by ' +
-    'steps of at most half as much again, a minute each, and is undone in the first minute that throttles. Without: at once. ' +
-    'The server sets limits at once; this is no part of it.',
-  run({ seeds }) {
-    const planned = seeds.map((seed) => change(seed, true));
-    const direct = seeds.map((seed) => change(seed, false));
+    'steps of at most half as much again, a minute each, and is undone in the first minute that throttles: by the workflow ' +
+    'change-quota on a document store. Without: at once, as an operator of the server does it.',
+  async run({ seeds, progress }) {
+    const [planned, direct]: [Outcome[], Outcome[]] = [[], []];
+    for (const seed of seeds) {
+      progress(`seed ${seed}`);
+      planned.push(await changes(seed, true));
+      direct.push(await changes(seed, false));
+    }
     const throttled = direct.map((one) => one.throttled);
     return {
       measures: [
