@@ -12,6 +12,7 @@ import type {
 import { scriptRefusal } from './acl/guard.ts';
 import { type Client, ClientFlag } from './client.ts';
 import { PartitionedTable } from './partitions/partitioned-table.ts';
+import { receiversOf } from './pubsub.ts';
 import type { CommandEntry } from './commands/registry.ts';
 import { rightsOf } from './served-scripts.ts';
 import { busyWithFunction, busyWithScript, type LongScript } from './tenant-scripts.ts';
@@ -157,8 +158,7 @@ export class ClientScripts implements ScriptHost {
   publish(channel: string, message: string, isSharded: boolean): number {
     const name = Buffer.from(channel, 'latin1');
     const audiences = this.#client.tenant.pubsub.audiences(name, isSharded);
-    let receivers = 0;
-    for (const { listeners } of audiences) receivers += listeners.size;
+    const receivers = receiversOf(audiences);
     if (this.isDryRun) return receivers;
     const { elsewhere } = this.#client.server;
     if ((receivers > 0 || elsewhere !== undefined) && this.#messages.length < maxMessages) {
@@ -190,8 +190,7 @@ export class ClientScripts implements ScriptHost {
       const audiences = pubsub.audiencesIfQuick(message.channel, message.isSharded);
       // Long names were refused, unless more patterns have come since.
       if (audiences === undefined) continue;
-      let receivers = 0;
-      for (const { listeners } of audiences) receivers += listeners.size;
+      const receivers = receiversOf(audiences);
       if (receivers > 0) void fanOut.send(message, audiences, receivers);
     }
   }

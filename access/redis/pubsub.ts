@@ -28,6 +28,12 @@ export interface Audience {
   readonly pattern: Buffer | undefined;
 }
 
+export function receiversOf(audiences: readonly Audience[]): number {
+  let receivers = 0;
+  for (const { listeners } of audiences) receivers += listeners.size;
+  return receivers;
+}
+
 export class PubSub {
   readonly channels = new Map<string, Set<Subscriber>>();
   readonly patterns = new Map<string, Set<Subscriber>>();

@@ -15,6 +15,7 @@ import { keyWords } from './commands/key-words.ts';
 import type { CommandEntry } from './commands/registry.ts';
 import { describeCommand, type EventClass, eventsOf, listMoves } from './keyspace-events.ts';
 import { isWrite, type TableSpan } from '../../universal-row/command.ts';
+import { receiversOf } from './pubsub.ts';
 import type { Tenant } from './tenant.ts';
 import type { TrackingClient } from './tracking.ts';
 
@@ -59,7 +60,7 @@ export class RowChanges<C extends TrackingClient = TrackingClient> implements Ch
   #classes = '';
   /** Keys that all tenants together may have tracked; 0 for no limit. */
   maxTrackedKeys = 1_000_000;
-  /** Events that were dropped as their subscribers were too many to keep up. */
+  /** Events that were dropped: their subscribers could not keep up, or their keys are too long for the patterns. */
   droppedEvents = 0;
   /** Tenants of clients that cache keys. */
   readonly trackers = new Set<Tenant<C>>();
@@ -381,8 +382,7 @@ export class RowChanges<C extends TrackingClient = TrackingClient> implements Ch
       this.droppedEvents++;
       return;
     }
-    let receivers = 0;
-    for (const { listeners } of audiences) receivers += listeners.size;
+    const receivers = receiversOf(audiences);
     if (receivers === 0) return;
     if (fanOut.backlog >= maxBacklog) this.droppedEvents++;
     else void fanOut.send({ channel, payload, isSharded: false }, audiences, receivers);

@@ -34,6 +34,7 @@ import type { ClusterMap } from './cluster-map.ts';
 import { type OutputLimits, OutputWatch } from './output-limits.ts';
 import { Permissions } from './acl/acl-user.ts';
 import { ChannelRechecks } from './acl/channel-rechecks.ts';
+import { receiversOf } from './pubsub.ts';
 import { Rates } from './rates.ts';
 import type { ReadCache } from './read-cache.ts';
 import { defaultLimits, type ParserLimits } from './resp-parser.ts';
@@ -242,8 +243,7 @@ export class RedisServer implements ConnectionHost<Connection> {
     if (tenant === undefined) return true;
     const audiences = tenant.pubsub.audiencesIfQuick(message.channel, message.isSharded);
     if (audiences === undefined) return false;
-    let receivers = 0;
-    for (const { listeners } of audiences) receivers += listeners.size;
+    const receivers = receiversOf(audiences);
     if (receivers === 0) return true;
     if (tenant.fanOut.backlog >= maxHeardMessages) return false;
     this.tick.schedule();

@@ -8,7 +8,7 @@ import { allNames, askWide } from '../cluster-wide.ts';
 import { FanOut } from '../fan-out.ts';
 import { outOfRequestMemory } from '../held-memory.ts';
 import { inSlices } from '../in-slices.ts';
-import { own, type ChannelKind } from '../pubsub.ts';
+import { own, receiversOf, type ChannelKind } from '../pubsub.ts';
 import type { CommandFlag } from './spec.ts';
 import { helpOf } from './support/help.ts';
 
@@ -100,8 +100,7 @@ function publish(isSharded: boolean): ClientHandler {
     const message = { channel: args.bytes(1), payload: args.bytes(2), isSharded };
     const audiences = tenant.pubsub.audiences(message.channel, isSharded);
     server.elsewhere?.publish(tenant.number, message);
-    let receivers = 0;
-    for (const { listeners } of audiences) receivers += listeners.size;
+    const receivers = receiversOf(audiences);
     const { fanOut } = tenant;
     if (receivers === 0 || fanOut.isImmediate(message, receivers)) {
       void fanOut.send(message, audiences, receivers);

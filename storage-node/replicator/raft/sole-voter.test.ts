@@ -97,7 +97,8 @@ test('a checkpoint releases the log, and a group opened again has all entries', 
   expect(leader.machine.applied).toEqual(texts(0, 25));
 });
 
-test('a replica that joins has all of them, and so has the log after it has left', async () => {
+/** Two pods, of which the first is the only voter. */
+async function oneAndJoining(): Promise<{ all: Pods; first: TestPod; second: TestPod }> {
   const all = new Pods(2);
   open.push(all);
   const [first, second] = all.pods as [TestPod, TestPod];
@@ -105,6 +106,11 @@ test('a replica that joins has all of them, and so has the log after it has left
   second.first = joiningPosition;
   await all.open();
   await all.tick(40);
+  return { all, first, second };
+}
+
+test('a replica that joins has all of them, and so has the log after it has left', async () => {
+  const { all, first, second } = await oneAndJoining();
   await write(all, first, texts(0, 10));
   // Others of the same tick are written before the change and after it.
   first.group.proposeAlone(Buffer.from('before'));
@@ -122,13 +128,7 @@ test('a replica that joins has all of them, and so has the log after it has left
 });
 
 test('a replica that has left is not told of an index before what was answered', async () => {
-  const all = new Pods(2);
-  open.push(all);
-  const [first, second] = all.pods as [TestPod, TestPod];
-  first.first = firstPosition([first.replica]);
-  second.first = joiningPosition;
-  await all.open();
-  await all.tick(40);
+  const { all, first, second } = await oneAndJoining();
   await write(all, first, texts(0, 5));
   const steps = counted(first, 'step');
   const message = {
