@@ -207,10 +207,30 @@ export interface PortableSeriesEngine extends SeriesEngine, SeriesSibling {
   /** Every shard there is, by ascending number. */
   shards(): SeriesShard[];
   exportSnapshot(selection?: SnapshotSelection): AsyncIterable<Buffer>;
-  /** Databases to be taken from exports: under which name each, or undefined to leave it out. */
-  importer(rename: (database: string) => string | undefined): SeriesImporter;
+  /**
+   * Databases to be taken from exports: under which name each, or undefined to leave it out. With a share, of engines
+   * that are divided otherwise: each has an importer of its own, and their contents come together.
+   */
+  importer(rename: (database: string) => string | undefined, share?: SeriesShare): SeriesImporter;
   /** `to` goes, if it is there, and `from` takes its name, in one entry. Nothing when there is no `from`. */
   prepareRename(from: string, to: string, into: RecordBatchWriter): void;
+}
+
+/** What one of several engines takes of exports of others. */
+export interface SeriesShare {
+  /** Whether it takes the series with the key `buf[start, end)`. Each series comes from one of the exports alone. */
+  keeps(buf: Buffer, start: number, end: number): boolean;
+  /** The stretch of time that holds the shard's points here. */
+  spanOf(shard: Omit<SeriesShard, 'changedAt'>): Pick<SeriesShard, 'startSeconds' | 'seconds'>;
+}
+
+/** The exports cannot come together in one engine. */
+export class SeriesShareError extends Error {
+  override readonly name = 'SeriesShareError';
+
+  constructor(what: string) {
+    super(`these partitions of time series do not come together: ${what}`);
+  }
 }
 
 /**

@@ -5,7 +5,7 @@ import type { RestoreRequest } from '../../control/backup/backup-jobs.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { ExitError } from '../../server/lifecycle/exit-error.ts';
 import { exitCodes } from '../../server/exit-codes.ts';
-import { partitionsOfModel } from '../../storage-node/backup/plane-parts.ts';
+import { placeOfModel } from '../../storage-node/backup/series-share.ts';
 import { PrivateServer } from './private-server.ts';
 import { planRestore } from '../../server/backup/restore-plan.ts';
 
@@ -50,7 +50,7 @@ async function flagsFor(request: RestoreRequest): Promise<string[]> {
     const { chain, tenants } = await planRestore(realDisk, request);
     const own = tenants.find(({ name }) => name === 'default');
     const databases = Math.max(16, own?.document.tenant.databases ?? 0);
-    const counts = chain.at(-1)!.parts.map(({ model }) => partitionsOfModel(model));
+    const counts = chain.at(-1)!.parts.map(({ model }) => placeOfModel(model).of);
     const partitions = Math.max(1, ...counts);
     return ['--redis.databases', `${databases}`, '--influx.partitions', `${partitions}`];
   } catch (error) {

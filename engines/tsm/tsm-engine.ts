@@ -21,6 +21,7 @@ import type {
   SeriesAllowance,
   SeriesEngineStats,
   SeriesImporter,
+  SeriesShare,
   SeriesLimits,
   SeriesShard,
   SeriesSibling,
@@ -51,6 +52,7 @@ import { applyRows } from './words/apply-rows.ts';
 import { putChange } from './words/change-words.ts';
 import { EntryReader, type EntryTarget } from './words/entry-reader.ts';
 import { ExportImporter } from './words/export-importer.ts';
+import { SharedImporter } from './words/shared-importer.ts';
 import type { WordsReader } from './words/words.ts';
 import {
   deletePointsParts,
@@ -439,7 +441,11 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
     return exportSelected(this.catalog.save(), [...this.live.values()], selection);
   }
 
-  importer(rename: (database: string) => string | undefined): SeriesImporter {
+  importer(rename: (database: string) => string | undefined, share?: SeriesShare): SeriesImporter {
+    if (share !== undefined) {
+      const { live } = this;
+      return new SharedImporter(rename, share, () => ({ catalog: this.catalog, live }));
+    }
     return new ExportImporter(rename, () => this.catalog.nextShard);
   }
 

@@ -14,7 +14,8 @@ import type { TableModel } from '../../control/metadata/table-definition.ts';
 import { TsmEngine } from '../../engines/tsm/tsm-engine.ts';
 import { listBackups, newBackupId, partialPath } from '../../storage-node/backup/manifest.ts';
 import { type BackupSource, PlaneBackups } from '../../storage-node/backup/plane-backups.ts';
-import { rowSource, seriesModel, seriesSource } from '../../storage-node/backup/plane-parts.ts';
+import { rowSource, seriesSource } from '../../storage-node/backup/plane-parts.ts';
+import { seriesModel } from '../../storage-node/backup/series-share.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { openPod } from '../../storage-node/pod-host.ts';
 import {
@@ -175,7 +176,7 @@ class OldPods {
         retentionIntervalMs: Infinity,
       });
       this.#open.push(pod);
-      sources.push(seriesSource(seriesModel(partition, count), pod));
+      sources.push(seriesSource(seriesModel({ partition, of: count }), pod));
     }
     return planeOf(
       'influx',

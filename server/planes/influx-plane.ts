@@ -11,7 +11,8 @@ import { TsmEngine } from '../../engines/tsm/tsm-engine.ts';
 import { SeriesPricer } from '../../request-units/series-pricer.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { PlaneBackups } from '../../storage-node/backup/plane-backups.ts';
-import { seriesModel, seriesRestore, seriesSource } from '../../storage-node/backup/plane-parts.ts';
+import { seriesRestore, seriesSource } from '../../storage-node/backup/plane-parts.ts';
+import { seriesModel } from '../../storage-node/backup/series-share.ts';
 import { type LedScope, PlaneRestores } from '../../storage-node/backup/plane-restores.ts';
 import type { Endpoint } from '../../control/monitor/endpoint.ts';
 import { dropShadowDatabases } from '../../storage-node/backup/series-restore.ts';
@@ -293,10 +294,12 @@ function nameOf(tenant: number): string | undefined {
 const chunkDisk = chunkDiskOf(port);
 const backups = new PlaneBackups(chunkDisk, () =>
   cluster === undefined
-    ? localPods().map((one, i, all) => seriesSource(seriesModel(i, all.length), one))
+    ? localPods().map((one, i, all) =>
+        seriesSource(seriesModel({ partition: i, of: all.length }), one),
+      )
     : cluster.named().map(({ pod, group, tenant, series }) => {
-        const { partition, of } = series ?? { partition: 0, of: 1 };
-        return seriesSource(seriesModel(partition, of), pod, group, tenant);
+        const model = seriesModel(series ?? { partition: 0, of: 1 });
+        return seriesSource(model, pod, group, tenant);
       }),
 );
 const restores = new PlaneRestores(

@@ -11,6 +11,7 @@ import { RowBackup } from './row-backup.ts';
 import { RowRestore } from './row-restore.ts';
 import { SeriesBackup } from './series-backup.ts';
 import { SeriesRestore, type TenantMove } from './series-restore.ts';
+import { overlaps, placeOfModel, type SeriesPlace } from './series-share.ts';
 
 /** How long a backup waits for a group that has no leader. */
 const leaderWaitMs = 15_000;
@@ -109,23 +110,13 @@ export function rowRestore(
   };
 }
 
-/** Model of a partition of time series in a backup; `partition` counts from 0. */
-export function seriesModel(partition: number, partitions: number): string {
-  return partitions === 1 ? 'tsm' : `tsm-${partition + 1}-of-${partitions}`;
-}
-
-/** How many partitions there are of a model in a backup. */
-export function partitionsOfModel(model: string): number {
-  return Number(/-of-(\d+)$/.exec(model)?.[1] ?? 1);
-}
-
 /** `podsOf`: the partitions of a tenant that is restored, by its number here; undefined for one of another node. */
 export function seriesRestore(
   disk: ChunkDisk,
   { sources, tenants, replace }: RestoreStart,
   podsOf: (tenant: number) => readonly (SeriesPod | undefined)[],
 ): PlaneRestore {
-  const byPod = new Map<SeriesPod, { partition: number; of: number; moves: TenantMove[] }>();
+  const byPod = new Map<SeriesPod, { place: SeriesPlace; moves: TenantMove[] }>();
   for (const move of tenants) {
     const pods = podsOf(move.to);
     for (const partition of move.partitions ?? pods.keys()) {
@@ -133,17 +124,16 @@ export function seriesRestore(
       if (pod === undefined) throw new Error(`the time series of tenant ${move.to} are not here`);
       const known = byPod.get(pod);
       if (known !== undefined) known.moves.push(move);
-      else byPod.set(pod, { partition, of: pods.length, moves: [move] });
+      else byPod.set(pod, { place: { partition, of: pods.length }, moves: [move] });
     }
   }
-  const restores = Array.from(byPod, ([pod, { partition, of, moves }]) => {
+  const restores = Array.from(byPod, ([pod, { place, moves }]) => {
     const isOf = ({ tenant }: PlacedPart): boolean =>
       tenant === undefined || moves.some(({ from }) => from === tenant);
-    const wanted = sources.filter((parts) => isSeries(parts) && isOf(parts.at(-1)!));
-    for (const parts of wanted) refuseOtherDivision(parts.at(-1)!, of);
-    const model = seriesModel(partition, of);
-    const own = wanted.filter((parts) => parts.at(-1)!.model === model);
-    return new SeriesRestore({ disk, pod, sources: own, moves, replace });
+    const has = (part: PlacedPart): boolean =>
+      isOf(part) && overlaps(placeOfModel(part.model), place);
+    const own = sources.filter((parts) => isSeries(parts) && has(parts.at(-1)!));
+    return new SeriesRestore({ disk, pod, place, sources: own, moves, replace });
   });
   return {
     get done() {
@@ -168,15 +158,6 @@ export function seriesRestore(
       for (const restore of restores) await restore.release();
     },
   };
-}
-
-/** Points go to the partition that they come from: another number of them would need each point's series. */
-function refuseOtherDivision({ model }: PlacedPart, partitions: number): void {
-  const count = partitionsOfModel(model);
-  if (count === partitions) return;
-  throw new Error(
-    `the time series of the backup are in ${count} partition${count === 1 ? '' : 's'}, and those here in ${partitions}: restore them on a server that was made with influx.partitions ${count}`,
-  );
 }
 
 function isSeries(parts: readonly PlacedPart[]): boolean {

@@ -2,7 +2,8 @@
 // compared with the backup, then all at once under their names.
 
 import { ExportTally, type ShardSum } from '../../engines/tsm/words/export-tally.ts';
-import type { SeriesImporter } from '../../engines/series-engine.ts';
+import type { SeriesImporter, SeriesShare } from '../../engines/series-engine.ts';
+import { ContentSum } from '../../universal-row/content-sum.ts';
 import type { SeriesPod } from '../series-pod.ts';
 import { BytesByDatabase } from './bytes-by-database.ts';
 import { type PlacedPart, shardSources } from './chain.ts';
@@ -12,6 +13,7 @@ import { Pace } from './pace.ts';
 import { BackupCancelled } from './part-backup.ts';
 import { NotEmptyError, RestoreMismatchError, type RestoredShard } from './restore-report.ts';
 import { decoding } from './row-restore.ts';
+import { placeOfModel, type SeriesPlace, shareOf } from './series-share.ts';
 import { isShadowDatabase, ownerOf, shadowDatabase, tenantDatabase } from './shadow.ts';
 
 /** Tenant whose databases are moved, by number in the backup, and the tenant that receives them. */
@@ -25,7 +27,9 @@ export interface TenantMove {
 interface SeriesRestoreOptions {
   disk: ChunkDisk;
   pod: SeriesPod;
-  /** The parts of each pod of the backup, oldest first. */
+  /** The pod's place among those of time series; those that lack it are undivided. */
+  place?: SeriesPlace;
+  /** The parts of each pod of the backup that has series of this one, oldest first. */
   sources: readonly (readonly PlacedPart[])[];
   moves: readonly TenantMove[];
   /** Existing databases are replaced. */
@@ -40,16 +44,23 @@ export class SeriesRestore {
   /** Term of the log in which it is loaded: under another leader its databases are dropped. */
   readonly #term: number | undefined;
   readonly #pace = new Pace();
+  /** For sources that are divided otherwise. */
+  readonly #share: SeriesShare;
   #cancelled = false;
 
   constructor(options: SeriesRestoreOptions) {
     this.#options = options;
+    this.#share = shareOf(this.#place, options.sources);
     this.#term = termOf(options.pod);
     this.#targets = new Map(options.moves.map(({ from, to }) => [from, to]));
     let total = 0;
     for (const { files } of options.sources.flat())
       for (const { rawBytes } of files) total += rawBytes;
     this.total = total;
+  }
+
+  get #place(): SeriesPlace {
+    return this.#options.place ?? { partition: 0, of: 1 };
   }
 
   /** Throws `NotEmptyError` when there are points that are not to be replaced. */
@@ -117,12 +128,14 @@ export class SeriesRestore {
   async #apply(parts: readonly PlacedPart[]): Promise<ShardSum[]> {
     const { engine } = this.#options.pod.parts;
     const sources = shardSources(parts);
-    const importer = engine.importer(this.#rename);
+    const isSame = placeOfModel(parts.at(-1)!.model).of === this.#place.of;
+    const share = isSame ? undefined : this.#share;
+    const importer = engine.importer(this.#rename, share);
     const sums: ShardSum[] = [];
     // The newest first: it says which databases and shards there are.
     for (const part of parts.toReversed()) {
       const isOurs = (shard: number): boolean => sources.get(shard) === part;
-      const tally = new ExportTally(isOurs);
+      const tally = new ExportTally(isOurs, share);
       try {
         await this.#applyPart(part, isOurs, tally, importer);
       } finally {
@@ -193,10 +206,11 @@ export class SeriesRestore {
     const found = new Map(tally.sums().map((sum) => [keyOf(sum), sum]));
     const shards: RestoredShard[] = [];
     let expired = 0;
-    for (const sum of wanted) {
+    for (const sum of together(wanted)) {
       const database = this.#rename(sum.database);
       if (database === undefined) continue;
       const other = found.get(keyOf({ ...sum, database }));
+      if (other === undefined && sum.rows === 0 && this.#isDivided) continue;
       const where = `${ownerOf(sum.database).name}.${sum.policy} from ${sum.startSeconds} on`;
       if (other === undefined) {
         if (!this.#isExpired(database, sum)) {
@@ -216,12 +230,37 @@ export class SeriesRestore {
     return { shards, expired };
   }
 
+  /** Shards without series of this partition are not made. */
+  get #isDivided(): boolean {
+    return this.#options.sources.some(
+      (parts) => placeOfModel(parts.at(-1)!.model).of !== this.#place.of,
+    );
+  }
+
   /** Whether its policy keeps nothing so old: retention may have dropped it already. */
   #isExpired(database: string, { policy, startSeconds, seconds }: ShardSum): boolean {
     const policies = this.#options.pod.database(database)?.retentionPolicies ?? [];
     const duration = policies.find(({ name }) => name === policy)?.duration ?? 0n;
     return duration !== 0n && startSeconds + seconds <= Date.now() / 1000 - Number(duration) / 1e9;
   }
+}
+
+/** Shards of several sources that are one here. */
+function together(sums: readonly ShardSum[]): ShardSum[] {
+  const found = new Map<string, ShardSum>();
+  for (const sum of sums) {
+    const known = found.get(keyOf(sum));
+    if (known === undefined) {
+      found.set(keyOf(sum), sum);
+      continue;
+    }
+    const contents = new ContentSum();
+    for (const { checksum } of [known, sum]) contents.addSum(checksum);
+    const rows = known.rows + sum.rows;
+    const values = known.values + sum.values;
+    found.set(keyOf(sum), { ...known, rows, values, checksum: contents.text });
+  }
+  return [...found.values()];
 }
 
 function termOf(pod: SeriesPod): number | undefined {

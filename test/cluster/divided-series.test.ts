@@ -7,11 +7,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import type { ClusterReport, GroupReport } from '../../control/cluster/cluster-report.ts';
 import type { SeriesPartitions } from '../../control/metadata/tables.ts';
+import { BackupScene } from '../backup/backup-commands.ts';
 import { PolyrowCluster } from '../support/polyrow-cluster.ts';
 
 let cluster: PolyrowCluster | undefined;
+let scene: BackupScene | undefined;
 let set = '';
 afterEach(async () => {
+  await scene?.remove();
+  scene = undefined;
   await cluster?.remove();
   cluster = undefined;
   if (set !== '') rmSync(set, { recursive: true, force: true });
@@ -103,14 +107,32 @@ test('a backup through one node is restored through another, onto groups that la
   const lines = Array.from({ length: 500 }, (_, n) => `m,s=${n % 50} v=${n} ${n + 1}`);
   await influx(2, '/write', { db: 'd' }, lines.join('\n'));
   await influx(1, '/write', { db: 'd', rp: 'p' }, 'other v=1 1');
-  const all = (node: number): Promise<string> =>
-    influx(node, '/query', { db: 'd', q: 'SELECT * FROM m; SELECT * FROM p.other' });
+  const reads = { db: 'd', q: 'SELECT * FROM m; SELECT * FROM p.other' };
+  const all = (node: number): Promise<string> => influx(node, '/query', reads);
+  const pointsOf = async (url: string): Promise<string> => {
+    const response = await fetch(`${url}/query?${new URLSearchParams(reads).toString()}`);
+    return await response.text();
+  };
   const before = await all(0);
   await answer(0, 'backup', '--to', set);
   await cluster!.cliAt(0, 'verify', set);
   await influx(2, '/query', { q: 'DROP DATABASE d' });
   await answer(1, 'restore', set);
   for (const node of [0, 1, 2]) expect(await all(node)).toBe(before);
+
+  // To an undivided server, and back.
+  scene = new BackupScene();
+  const single = await scene.server();
+  await scene.answer(single, 'restore', set);
+  expect(await pointsOf(single.influx)).toBe(before);
+  await scene.backup(single);
+  await influx(2, '/query', { q: 'DROP DATABASE d' });
+  await answer(1, 'restore', scene.set);
+  for (const node of [0, 1, 2]) expect(await all(node)).toBe(before);
+  const { partitions } = await answer<SeriesPartitions>(1, 'partition', 'list', 'series:d');
+  // Of partitions without a replica at the node the number is not known.
+  expect(partitions.some(({ series }) => series === 0)).toBe(false);
+
   // It can be changed as before.
   await influx(0, '/query', { db: 'd', q: 'DROP RETENTION POLICY p ON d' });
   await influx(2, '/write', { db: 'd' }, 'm,s=new v=1 1000');
