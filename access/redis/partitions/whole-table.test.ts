@@ -86,6 +86,43 @@ test('where a partition gives way to others all are asked anew', async () => {
   expect(await size()).toBe(':30\r\n');
 });
 
+test('words of a command that waits are its own: others come in their buffer', async () => {
+  const words = Buffer.from('KEYS one');
+  const args = new Arguments();
+  args.buf = words;
+  args.count = 2;
+  args.starts.set([0, 5]);
+  args.lens.set([4, 3]);
+  const seen: string[] = [];
+  const keys = {
+    async execute(command: Command, reply: Reply) {
+      await new Promise(setImmediate);
+      seen.push(command.args.text(1));
+      reply.array(0);
+    },
+  } as unknown as RowCommands;
+  const registry = new CommandRegistry(allCommands);
+  const entries = new Map([['keys', registry.get('keys')!]]);
+  const divided = new PartitionedTable({ table, entries });
+  const partitions = [101, 102].map((number, at) => ({
+    ...{ number, first: at * 8192, last: at * 8192 + 8191, model: 'memory' as const },
+  }));
+  divided.setMap({ epoch: 1, partitions }, () => keys);
+  const [first] = divided.lanes;
+  await first!.pause();
+  const command: Command = {
+    ...{ action: Action.fetch, name: 'keys', transform: () => {}, grows: false, table, args },
+    span: { first: table, count: 1 },
+  };
+  const done = divided.execute(command, new RespWriter(64));
+  // As the connection does with a command that has not been answered at once.
+  command.args = args.copy();
+  words.fill('x');
+  first!.resume();
+  await done;
+  expect(seen).toEqual(['one', 'one']);
+});
+
 test('also where it gives way while the command waits for it', async () => {
   const [, second] = subject.lanes;
   await second!.pause();

@@ -85,9 +85,11 @@ export async function gather(
   reply: Reply,
 ): Promise<Reply> {
   const out = reply.fork(reply.mark()) as RespWriter;
+  // Partitions get commands of their own. The caller, which keeps the words of one that waits, knows of none of them.
+  const own: Command = { ...command, args: command.args.copy() };
   for (let left = mostTries; ; left--) {
     try {
-      await gathering[how](table, command, out);
+      await gathering[how](table, own, out);
     } catch (error) {
       if (!(error instanceof CommandError)) throw error;
       out.rollback(0);
