@@ -10,7 +10,7 @@ import type { RowWork } from '../universal-row/row-work.ts';
 import type { Steps, StepTransform } from '../universal-row/steps.ts';
 import { TimeSlice, type PodAdmission } from '../contracts/pod-admission.ts';
 import type { Engine, SuspendedEntry } from '../engines/engine.ts';
-import { opsRoomBytes, tooLargeText } from './replicator/partition-log.ts';
+import { largeEntryBytes, opsRoomBytes, tooLargeText } from './replicator/partition-log.ts';
 import type { Transaction } from './transaction.ts';
 
 /** Time slice in milliseconds before other work has the thread, where no demand for it is known. */
@@ -37,6 +37,8 @@ interface LongRunOptions {
   readonly ready: () => Promise<void> | undefined;
   /** Runs the command in the transaction, up to its long form if it has one. Throws. */
   readonly attempt: (command: Command, tx: Transaction, reply: Reply) => StepTransform | void;
+  /** Called before `complete`, where the run has written much; the engine's entry is put aside. */
+  readonly beforeLargeEntry: (() => void) | undefined;
   /** Called in the instant in which the last step is done, with the engine's entry open. */
   readonly complete: (run: LongRun) => void;
   /** A run that writes more is undone, and answered with an error. */
@@ -130,6 +132,7 @@ export class LongRun {
           return;
         }
         if (next.done === true) {
+          if (this.logBytes >= largeEntryBytes) this.#endTick();
           complete(this);
           return;
         }
@@ -151,6 +154,15 @@ export class LongRun {
         slice.restart();
       } else await slice.yield();
     }
+  }
+
+  #endTick(): void {
+    const { engine, beforeLargeEntry } = this.#options;
+    this.suspended = engine.suspend?.();
+    beforeLargeEntry?.();
+    engine.resume?.(this.suspended);
+    this.suspended = undefined;
+    this.tx.refresh();
   }
 
   /** The run only reads, and its client is gone. */

@@ -75,6 +75,7 @@ export abstract class PodCommands {
     this.longs = new PodRuns({
       ...{ log: options.log, tables: options.tables, admission: options.admission },
       ...{ stats: this.stats, turn: () => this.turn, load: () => this.load },
+      beforeLargeEntry: options.beforeLargeEntry,
       refusal: (command) => this.refusal(command),
       errorText: (command, error) => this.#errorText(command, error),
     });

@@ -1,47 +1,28 @@
 // Opens a pod on a directory: the engine with its last checkpoint, then the log from there on.
 
 import { join } from 'node:path';
-import type { Clock, Disk, Rng } from '../universal-row/environment.ts';
+import type { Disk } from '../universal-row/environment.ts';
 import { type MaybePromise, whenReady } from '../universal-row/maybe-promise.ts';
-import type { StepWatcher } from '../contracts/step-watcher.ts';
-import type { PodAdmission } from '../contracts/pod-admission.ts';
 import { localGroup } from '../engines/applied-indexes.ts';
 import type { Engine } from '../engines/engine.ts';
 import { applyWithFaults } from '../engines/apply-with-faults.ts';
-import type { BackgroundWork } from './background-work.ts';
 import { LogPins } from './backup/log-pins.ts';
-import type { CommandFlowRegistry } from './flows/command-flows.ts';
 import { Pod } from './pod.ts';
+import type { PodOptions } from './pod-options.ts';
 import { LocalGroup } from './replicator/group/local-group.ts';
 import type { FsyncPolicy } from './replicator/partition-log.ts';
-import type { TableRulesByNumber } from './table-rules.ts';
 
-interface PodHostOptions {
-  engine: Engine;
+interface PodHostOptions extends Omit<PodOptions, 'log' | 'group' | 'pins'> {
   disk: Disk;
   /** The log goes to `wal` in it. */
   directory: string;
   podId: number;
   fsync: FsyncPolicy;
   segmentBytes: number;
-  checkpointBytes: number;
-  maxMemoryBytes: number;
-  tables: TableRulesByNumber;
   /** Cuts a damaged log where the damage begins instead of refusing to open it. */
   acceptLoss: boolean;
-  clock: Clock;
-  rng: Rng;
   /** Most log kept for the next incremental backup; 0 for none. */
   keepLogBytes?: number;
-  report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
-  /** Receives reports of background work. */
-  background?: BackgroundWork | undefined;
-  /** Tasks to run around commands. */
-  flows?: CommandFlowRegistry | undefined;
-  /** Scheduler of the thread. */
-  admission?: PodAdmission | undefined;
-  /** Hears of maintenance that takes long. */
-  steps?: StepWatcher | undefined;
   /** The log cannot continue, and neither can the process. */
   fatal: (error: Error) => void;
 }
@@ -94,21 +75,7 @@ export async function openPod(options: PodHostOptions): Promise<Pod> {
     holdsLog: true,
     report,
   });
-  const pod = new Pod({
-    engine,
-    log,
-    pins,
-    tables: options.tables,
-    clock: options.clock,
-    rng: options.rng,
-    maxMemoryBytes: options.maxMemoryBytes,
-    checkpointBytes: options.checkpointBytes,
-    report,
-    background: options.background,
-    flows: options.flows,
-    admission: options.admission,
-    steps: options.steps,
-  });
+  const pod = new Pod({ ...options, log, pins });
   pod.stats.loadedEntries = entries;
   report('info', `${engine.model} pod is ready`, {
     checkpointIndex: fromCheckpoint,

@@ -37,6 +37,8 @@ export interface PodOptions {
   flows?: CommandFlowRegistry | undefined;
   /** Schedules maintenance and the steps of long commands beside other tenants. */
   admission?: PodAdmission | undefined;
+  /** Called before a long command logs much: what was answered until then need not wait for its entry. */
+  beforeLargeEntry?: (() => void) | undefined;
   /** Hears of maintenance that takes long. */
   steps?: StepWatcher | undefined;
 }

@@ -10,6 +10,7 @@ import type { PodAdmission } from '../contracts/pod-admission.ts';
 import { type HeldTable, LongRun } from './long-run.ts';
 import { LongRuns } from './long-runs.ts';
 import type { PodLoad } from './pod-load.ts';
+import type { PodOptions } from './pod-options.ts';
 import type { PodTurn } from './pod-turn.ts';
 import type { PartitionLog } from './replicator/partition-log.ts';
 import { TableHolds } from './table-holds.ts';
@@ -24,6 +25,7 @@ interface PodRunsOptions {
   /** Parts of the pod that are made after this one. */
   turn: () => PodTurn;
   load: () => PodLoad | undefined;
+  beforeLargeEntry: PodOptions['beforeLargeEntry'];
   refusal: (command: Refusable) => string | undefined;
   errorText: (command: Command, error: unknown) => string;
 }
@@ -108,6 +110,7 @@ export class PodRuns {
         return command.transform(tx, command.args, own);
       },
       ready: () => turn.ahead?.moving,
+      beforeLargeEntry: this.#options.beforeLargeEntry,
       complete: (done) => this.#commit(done),
       maxBytes: this.#options.log.maxWriteBytes ?? Infinity,
       errorText,

@@ -2,33 +2,18 @@
 // committed entries of the group's log beyond it.
 
 import type { GroupDefinition } from '../contracts/cluster.ts';
-import type { PodAdmission } from '../contracts/pod-admission.ts';
-import type { StepWatcher } from '../contracts/step-watcher.ts';
-import type { Engine } from '../engines/engine.ts';
-import type { Clock, Rng } from '../universal-row/environment.ts';
-import type { BackgroundWork } from './background-work.ts';
 import { LogPins, type ReplicaPins } from './backup/log-pins.ts';
 import { Pod } from './pod.ts';
+import type { PodOptions } from './pod-options.ts';
 import { firstPosition, joiningPosition } from './replicator/raft/log-position.ts';
 import { RaftLog } from './replicator/raft/raft-log.ts';
 import type { RaftPod } from './replicator/raft/raft-pod.ts';
-import type { TableRulesByNumber } from './table-rules.ts';
 
-export interface ReplicaHostOptions {
-  engine: Engine;
+export interface ReplicaHostOptions extends Omit<PodOptions, 'log' | 'group' | 'pins' | 'flows'> {
   /** Runs the logs of all groups of this process. */
   raft: RaftPod;
   definition: Pick<GroupDefinition, 'group' | 'initial'>;
   replica: number;
-  checkpointBytes: number;
-  maxMemoryBytes: number;
-  tables: TableRulesByNumber;
-  clock: Clock;
-  rng: Rng;
-  report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
-  background?: BackgroundWork | undefined;
-  admission?: PodAdmission | undefined;
-  steps?: StepWatcher | undefined;
   /** Absent where no backups are made. */
   pins?: ReplicaPins | undefined;
 }

@@ -546,12 +546,12 @@ export class CommandExecution {
     const isLarge = length > largeAnswerBytes;
     if (!isLarge) for (const part of parts) server.writer.rawBytes(part, 0, part.length);
     if (owner.flags >= ClientFlag.replyOff) this.#settleFlags(entry, owner.arguments, mark);
-    if (isLarge && !isMuted) {
-      owner.sendParts(parts);
-      return;
-    }
-    owner.releaseParts();
-    owner.goOn();
+    const goesByParts = isLarge && !isMuted;
+    if (goesByParts) owner.sendParts(parts);
+    else owner.releaseParts();
+    // Answers that come next do not wait until the log has taken what it wrote.
+    if (isWrite(entry.action)) server.tick.end();
+    if (!goesByParts) owner.goOn();
   }
 }
 

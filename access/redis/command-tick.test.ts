@@ -218,13 +218,44 @@ test('answers leave in order for each client, whichever log is settled first', a
   await run([1, -1], [a, '1']);
   await run([-1, -1], [b, '2'], [c, '2']);
   expect(sent).toEqual(['b2', 'c2']);
+  // Clients that wait for nothing do not wait for others of the same tick.
   await run([-1, -1], [a, '3'], [b, '3']);
-  await run([-1, 1], [b, '4']);
-  await run([-1, -1], [c, '5']);
-  expect(sent).toEqual(['b2', 'c2', 'c5']);
+  expect(sent).toEqual(['b2', 'c2', 'b3']);
+  await run([-1, 1], [b, '4'], [a, '4']);
+  await run([-1, -1], [c, '5'], [a, '5'], [b, '5'], [a, '6']);
+  expect(sent).toEqual(['b2', 'c2', 'b3', 'c5']);
   expect(settled.map(([name]) => name)).toEqual(['x', 'y']);
   settled[1]![1]('committed');
-  expect(sent).toEqual(['b2', 'c2', 'c5']);
+  expect(sent).toEqual(['b2', 'c2', 'b3', 'c5', 'b4', 'b5']);
+  await run([-1, -1], [a, '7'], [b, '7']);
+  expect(sent.slice(6)).toEqual(['b7']);
   settled[0]![1]('committed');
-  expect(sent).toEqual(['b2', 'c2', 'c5', 'a1', 'a3', 'b3', 'b4']);
+  expect(sent.slice(7)).toEqual(['a1', 'a3', 'a4', 'a5', 'a6', 'a7']);
+});
+
+test('a client that is told what others do does not have a third one wait for them', async () => {
+  const settled: ((outcome: Outcome) => void)[] = [];
+  const positions = [1, -1, -1];
+  const executor = {
+    endTurn: () => positions.shift(),
+    whenSettled: (_position: number, then: (outcome: Outcome) => void) => settled.push(then),
+  } as unknown as Executor;
+  const { client } = bench();
+  const tick = tickWith(() => [executor]);
+  const sent: string[] = [];
+  const [writer, monitor, pinger] = ['writer', 'monitor', 'pinger'].map((name) => ({
+    ...client(name, 0),
+    send: () => sent.push(name) > 0,
+  }));
+  tick.open(monitor!).raw('set');
+  tick.open(writer!).ok();
+  await rounds(1);
+  for (let n = 0; n < 2; n++) {
+    tick.open(monitor!).raw('ping');
+    tick.open(pinger!).raw('pong');
+    await rounds(1);
+  }
+  expect(sent).toEqual(['pinger', 'pinger']);
+  settled[0]!('committed');
+  expect(sent.slice(2)).toEqual(['monitor', 'writer', 'monitor', 'monitor']);
 });

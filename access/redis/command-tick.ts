@@ -9,29 +9,21 @@ import type { StepSource, StepWatcher } from '../../contracts/step-watcher.ts';
 import type { PodAdmission } from '../../contracts/pod-admission.ts';
 import type { Outcome, TurnMember } from '../../universal-row/executor.ts';
 import { RespWriter } from './resp-writer.ts';
-import { asUnknown } from './unknown-answers.ts';
+import { type AnsweredClient, sendAll, type TickAnswers, UnsentAnswers } from './unsent-answers.ts';
 
 /** A connection as a tick reads from it and writes to it. */
-export interface TickClient extends StepSource {
+export interface TickClient extends StepSource, AnsweredClient {
   /** RESP version. */
   readonly version: number;
-  /** The socket closes once its output has been sent. */
-  readonly closing: boolean;
   /** An error was answered to it. */
   countError(text: string): void;
   receive(chunk: Buffer, length: number): void;
-  /** Sends a range of bytes that the caller may reuse if the answer is true; false when the socket still holds them. */
-  send(bytes: Buffer, start: number, end: number): boolean;
   /** Continues with its pipeline. */
   resumeNow(): void;
   /** Called when other connections have been read. */
   readAgain(): void;
   /** Counts bytes of a long answer; false when there are not as many left. */
   keepAnswer(bytes: number): boolean;
-  /** Counts bytes of answers that wait for the log, or no more where they are less than 0. */
-  countWaiting(bytes: number): void;
-  endSoon(): void;
-  destroy(): void;
 }
 
 interface CommandTickOptions {
@@ -60,18 +52,8 @@ const smallBytes = 1024;
 export const fullReadBytes = 64 * 1024;
 /** Reads in a row from one client after which it counts as the only one that is talking. */
 const readsToBeAlone = 64;
-/** Answers of a tick that are counted while they wait for the log: smaller ones are no more than their commands. */
-const countedBytes = 16 * 1024;
 const mostSpareWriters = 256;
 const spareWriterBytes = 64 * 1024;
-
-/** A tick whose answers wait for the log. */
-interface UnsentTick<C> {
-  /** Owners of it and of those behind it. */
-  owners: readonly C[];
-  /** Sends later ticks that wait for nothing but these answers. */
-  behind: (() => void)[];
-}
 
 export class CommandTick<C extends TickClient = TickClient> {
   readonly writer = new RespWriter();
@@ -91,8 +73,8 @@ export class CommandTick<C extends TickClient = TickClient> {
   #resuming: C[] = [];
   /** Connections with little input, which resume before the others. */
   #resumingSoon: C[] = [];
-  /** Ticks whose answers have yet to leave, in order. */
-  readonly #unsent = new Set<UnsentTick<C>>();
+  /** Answers of earlier ticks. */
+  readonly #unsent: UnsentAnswers<C>;
   /** Throttled clients that are not read for now. */
   readonly #readers = new Set<C>();
   #readsNext = false;
@@ -100,6 +82,7 @@ export class CommandTick<C extends TickClient = TickClient> {
 
   constructor(options: CommandTickOptions) {
     this.#options = options;
+    this.#unsent = new UnsentAnswers(options.unknown);
   }
 
   /** The writer for `client`. Ends the segment of another client. */
@@ -202,8 +185,8 @@ export class CommandTick<C extends TickClient = TickClient> {
     }
     if (this.#owners.length !== 0) {
       if (first !== undefined) this.#sendWhenSafe(first, position, others);
-      else if (this.#unsent.size === 0) this.#sendNow();
-      else this.#sendBehindEarlier();
+      else if (this.#unsent.mayPass(this.#owners)) this.#sendNow();
+      else this.#unsent.addBehind(this.#takeAnswers());
     }
     if (this.#resuming.length + this.#resumingSoon.length !== 0) {
       const small = this.#resumingSoon;
@@ -240,10 +223,25 @@ export class CommandTick<C extends TickClient = TickClient> {
 
   #sendNow(): void {
     const { writer } = this;
-    const isFree = this.#sendAll(writer.buf, this.#owners, this.#starts, writer.pos);
-    this.#owners.length = 0;
-    this.#starts.length = 0;
+    const owners = this.#owners;
+    const starts = this.#starts;
+    const isFree = sendAll({ buf: writer.buf, owners, starts, end: writer.pos });
+    owners.length = 0;
+    starts.length = 0;
     writer.reset(!isFree);
+  }
+
+  /** The answers of this tick, which the caller keeps. */
+  #takeAnswers(): TickAnswers<C> {
+    const { writer } = this;
+    const answers = {
+      ...{ buf: writer.buf, end: writer.pos },
+      ...{ owners: this.#owners, starts: this.#starts },
+    };
+    this.#owners = [];
+    this.#starts = [];
+    writer.reset(true);
+    return answers;
   }
 
   #sendWhenSafe(
@@ -251,29 +249,7 @@ export class CommandTick<C extends TickClient = TickClient> {
     position: number,
     others: readonly { executor: TurnMember; at: number }[] | undefined,
   ): void {
-    const { writer } = this;
-    const owners = this.#owners;
-    const starts = this.#starts;
-    const { buf, pos: end } = writer;
-    this.#owners = [];
-    this.#starts = [];
-    writer.reset(true);
-    if (end >= countedBytes) countAll(owners, starts, end, 1);
-    const tick: UnsentTick<C> = { owners, behind: [] };
-    this.#unsent.add(tick);
-    const send = (outcome: Outcome): void => {
-      // Another pod's log may have settled later ticks first.
-      const earlier = this.#unsentOf(owners, tick);
-      this.#unsent.delete(tick);
-      if (earlier === undefined) sendAll(outcome);
-      else this.#putBehind(earlier, owners, () => sendAll(outcome));
-    };
-    const sendAll = (outcome: Outcome): void => {
-      if (end >= countedBytes) countAll(owners, starts, end, -1);
-      if (outcome === 'committed') this.#sendAll(buf, owners, starts, end);
-      else this.#sendUnknown(buf, owners, starts, end);
-      for (const sendNext of tick.behind) sendNext();
-    };
+    const send = this.#unsent.add(this.#takeAnswers());
     if (others === undefined) {
       first.whenSettled(position, send);
       return;
@@ -288,40 +264,6 @@ export class CommandTick<C extends TickClient = TickClient> {
     for (const { executor, at } of others) executor.whenSettled(at, one);
   }
 
-  /** Answers that need not wait by themselves leave behind earlier ones of the same clients. */
-  #sendBehindEarlier(): void {
-    const { writer } = this;
-    const owners = this.#owners;
-    const earlier = this.#unsentOf(owners);
-    if (earlier === undefined) {
-      this.#sendNow();
-      return;
-    }
-    const starts = this.#starts;
-    const { buf, pos: end } = writer;
-    this.#owners = [];
-    this.#starts = [];
-    writer.reset(true);
-    this.#putBehind(earlier, owners, () => this.#sendAll(buf, owners, starts, end));
-  }
-
-  /** The last unsent tick of any of these clients; of those before `tick`, if it is given. */
-  #unsentOf(clients: readonly C[], tick?: UnsentTick<C>): UnsentTick<C> | undefined {
-    let found: UnsentTick<C> | undefined;
-    let those: Set<C> | undefined;
-    for (const one of this.#unsent) {
-      if (one === tick) break;
-      const known = (those ??= new Set(clients));
-      if (one.owners.some((client) => known.has(client))) found = one;
-    }
-    return found;
-  }
-
-  #putBehind(earlier: UnsentTick<C>, owners: readonly C[], send: () => void): void {
-    earlier.owners = [...earlier.owners, ...owners];
-    earlier.behind.push(send);
-  }
-
   /** Nothing of this tick is in the log: no client may be told that it was done. */
   #logFailed(error: unknown): void {
     this.#options.failed(error);
@@ -331,31 +273,6 @@ export class CommandTick<C extends TickClient = TickClient> {
     this.writer.reset(true);
     for (const client of owners) client.destroy();
     throw error;
-  }
-
-  /** A client that had a part only of an answer cannot be told. */
-  #sendUnknown(buf: Buffer, owners: readonly C[], starts: readonly number[], end: number): void {
-    this.#options.unknown();
-    for (const [i, client] of owners.entries()) {
-      const bytes = asUnknown(buf.subarray(starts[i], starts[i + 1] ?? end));
-      if (bytes === undefined) client.destroy();
-      else if (bytes.length > 0) client.send(bytes, 0, bytes.length);
-      else if (client.closing) client.endSoon();
-    }
-  }
-
-  #sendAll(buf: Buffer, owners: readonly C[], starts: readonly number[], end: number): boolean {
-    let isFree = true;
-    const n = owners.length;
-    for (let i = 0; i < n; i++) {
-      const s = starts[i]!;
-      const e = i + 1 < n ? starts[i + 1]! : end;
-      const client = owners[i]!;
-      if (e > s) {
-        if (!client.send(buf, s, e)) isFree = false;
-      } else if (client.closing) client.endSoon();
-    }
-    return isFree;
   }
 
   /** Lets a client continue with its pipeline in the next tick; one with few bytes to run before the others. */
@@ -398,18 +315,5 @@ export class CommandTick<C extends TickClient = TickClient> {
   giveBackWriter(writer: RespWriter): void {
     const isSmall = writer.buf.length <= spareWriterBytes;
     if (isSmall && this.#spareWriters.length < mostSpareWriters) this.#spareWriters.push(writer);
-  }
-}
-
-/** Counts the segments of a tick that are large, or no more where `sign` is -1. */
-function countAll(
-  owners: readonly TickClient[],
-  starts: readonly number[],
-  end: number,
-  sign: 1 | -1,
-): void {
-  for (let i = 0; i < owners.length; i++) {
-    const bytes = (starts[i + 1] ?? end) - starts[i]!;
-    if (bytes >= countedBytes) owners[i]!.countWaiting(sign * bytes);
   }
 }

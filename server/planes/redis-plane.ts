@@ -118,6 +118,7 @@ const reads = new PlaneReads(live, (table) => tables.ownerOf(table)?.number);
 const pods = new RedisPods({
   ...{ live, tables, meter, podAdmission, steps, reads, fatal },
   report: log,
+  beforeLargeEntry: () => server?.tick.end(),
 });
 const router = new Router();
 const registry = new CommandRegistry(allCommands);

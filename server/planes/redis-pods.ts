@@ -33,6 +33,7 @@ interface RedisPodsOptions {
   readonly reads: PlaneReads;
   readonly report: PlaneLog;
   readonly fatal: (error: unknown) => void;
+  readonly beforeLargeEntry: () => void;
 }
 
 /**
@@ -100,7 +101,7 @@ export class RedisPods {
 
   /** Options shared by all pods of a model. */
   podOptions(model: TableModel) {
-    const { live, meter, podAdmission, steps } = this.#options;
+    const { live, meter, podAdmission, steps, beforeLargeEntry } = this.#options;
     return {
       checkpointBytes: live.get('wal.checkpoint-bytes'),
       maxMemoryBytes: this.#memoryLimit(model),
@@ -110,6 +111,7 @@ export class RedisPods {
       background: meter.backgroundOf(model),
       admission: podAdmission.controller,
       steps: steps.watch,
+      beforeLargeEntry,
     };
   }
 

@@ -27,6 +27,9 @@ export type { Outcome } from '../../universal-row/executor.ts';
 /** Room before the ops that `PartitionLog.adopt` takes, for the log's header of an entry. */
 export const opsRoomBytes = 64;
 
+/** An entry of as much is written off the event loop, and what is answered meanwhile need not wait for it. */
+export const largeEntryBytes = 1024 * 1024;
+
 /** A tick that has written more ends, where the size of entries has a limit. */
 export const fullTickBytes = 1024 * 1024;
 

@@ -3,7 +3,7 @@
 
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { TenantsServer } from '../redis-tenants/tenants-server.ts';
 import { encodeAll } from '../support/resp-client.ts';
 
@@ -12,6 +12,7 @@ let server: TenantsServer;
 beforeAll(async () => {
   server = await TenantsServer.start();
 });
+afterEach(() => vi.restoreAllMocks());
 afterAll(() => server.stop());
 
 async function client(): Promise<{ socket: Socket; text: () => string }> {
@@ -24,18 +25,10 @@ async function client(): Promise<{ socket: Socket; text: () => string }> {
   return { socket, text: () => text };
 }
 
-test('answers of the same round do not wait for the log of a large write', async () => {
-  const pinging = await client();
-  const writing = await client();
-  const [pings, writes] = [...server.redis.connections.values()].slice(-2);
-  // The log takes as long as the test likes.
+/** The log takes as long as the test likes with what was written since the last call of `wrote`. */
+function slowLog(): { wrote: () => void; held: (() => void)[] } {
   const { pod } = server;
   let hasWritten = false;
-  const execute = pod.execute.bind(pod);
-  vi.spyOn(pod, 'execute').mockImplementation((...given) => {
-    hasWritten = true;
-    return execute(...given);
-  });
   const endTurn = pod.endTurn.bind(pod);
   vi.spyOn(pod, 'endTurn').mockImplementation(() => {
     endTurn();
@@ -47,8 +40,23 @@ test('answers of the same round do not wait for the log of a large write', async
   vi.spyOn(pod, 'whenSettled').mockImplementation((_position, then) => {
     held.push(() => then('committed'));
   });
-  const ping = Buffer.from('PING\r\n');
-  const large = encodeAll([['SET', 'k', Buffer.alloc(4 * 1024 * 1024)]]);
+  return { wrote: () => (hasWritten = true), held };
+}
+
+const ping = Buffer.from('PING\r\n');
+const large = encodeAll([['SET', 'k', Buffer.alloc(4 * 1024 * 1024)]]);
+
+test('answers of the same round do not wait for the log of a large write', async () => {
+  const pinging = await client();
+  const writing = await client();
+  const [pings, writes] = [...server.redis.connections.values()].slice(-2);
+  const { pod } = server;
+  const { wrote, held } = slowLog();
+  const execute = pod.execute.bind(pod);
+  vi.spyOn(pod, 'execute').mockImplementation((...given) => {
+    wrote();
+    return execute(...given);
+  });
   const { tick } = server.redis;
   // However long they take here, the tick is not over.
   const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now());
@@ -57,6 +65,35 @@ test('answers of the same round do not wait for the log of a large write', async
   tick.receive(writes!, large, large.length);
   tick.receive(pings!, ping, ping.length);
   clock.mockRestore();
+  await vi.waitUntil(() => pinging.text() === '+PONG\r\n'.repeat(3), { timeout: 10_000 });
+  expect(held).toHaveLength(1);
+  expect(writing.text()).toBe('+PONG\r\n');
+  held[0]!();
+  await vi.waitUntil(() => writing.text() === '+PONG\r\n+OK\r\n', { timeout: 60_000 });
+  for (const { socket } of [pinging, writing]) socket.destroy();
+});
+
+test('answers around the end of a long command do not wait for its entry', async () => {
+  const pinging = await client();
+  const writing = await client();
+  const [pings, writes] = [...server.redis.connections.values()].slice(-2);
+  const { wrote, held } = slowLog();
+  const { tick } = server.redis;
+  const endTick = server.endTick.bind(server);
+  vi.spyOn(server, 'endTick').mockImplementation(() => {
+    tick.schedule();
+    tick.receive(pings!, ping, ping.length);
+    endTick();
+    wrote();
+  });
+  // Called when the command has been answered.
+  const goOn = writes!.goOn.bind(writes);
+  vi.spyOn(writes!, 'goOn').mockImplementation(() => {
+    tick.schedule();
+    tick.receive(pings!, ping, ping.length);
+    goOn();
+  });
+  tick.receive(writes!, large, large.length);
   await vi.waitUntil(() => pinging.text() === '+PONG\r\n'.repeat(3), { timeout: 10_000 });
   expect(held).toHaveLength(1);
   expect(writing.text()).toBe('+PONG\r\n');

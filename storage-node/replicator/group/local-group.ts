@@ -12,6 +12,7 @@ import type { Clock, Disk, Rng } from '../../../universal-row/environment.ts';
 import { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
 import {
   type FsyncPolicy,
+  largeEntryBytes,
   type LogStatus,
   opsRoomBytes,
   type Outcome,
@@ -45,8 +46,6 @@ import type { Apply } from './replay.ts';
 const flushBytes = 8 * 1024 * 1024;
 /** A buffer larger than this is given back after the turn. */
 const keptBufferBytes = 1024 * 1024;
-/** Frames are written off the event loop from this size on. */
-const largeFrameBytes = 1024 * 1024;
 const defaultBallastBytes = 16 * 1024 * 1024;
 
 export interface LocalGroupOptions {
@@ -57,6 +56,7 @@ export interface LocalGroupOptions {
   segmentBytes?: number;
   /** Space reserved for a full disk; at most a sixteenth of the free space. 0 for none. */
   ballastBytes?: number;
+  /** Frames are written off the event loop from this size on. */
   largeFrameBytes?: number;
   clock: Clock;
   rng?: Rng;
@@ -183,7 +183,7 @@ export class LocalGroup implements PartitionLog {
     this.volume = identity.volume;
     this.incarnation = (found?.incarnation ?? 0) + 1;
     this.bootId = options.bootId ?? 0;
-    this.largeFrameBytes = options.largeFrameBytes ?? largeFrameBytes;
+    this.largeFrameBytes = options.largeFrameBytes ?? largeEntryBytes;
     this.found = {
       cleanStart: found?.clean ?? true,
       cutBytes: found?.cutBytes ?? 0,

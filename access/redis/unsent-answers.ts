@@ -1,0 +1,168 @@
+// Answers of event-loop ticks that have ended, and that wait for the log. The answers of each client leave in their order,
+// whichever log is settled first; a client that waits for nothing does not wait for others that were served in the same tick.
+
+import type { Outcome } from '../../universal-row/executor.ts';
+import { asUnknown } from './unknown-answers.ts';
+
+/** A connection as answers are sent to it. */
+export interface AnsweredClient {
+  /** The socket closes once its output has been sent. */
+  readonly closing: boolean;
+  /** Sends a range of bytes that the caller may reuse if the answer is true; false when the socket still holds them. */
+  send(bytes: Buffer, start: number, end: number): boolean;
+  /** Counts bytes of answers that wait for the log, or no more where they are less than 0. */
+  countWaiting(bytes: number): void;
+  endSoon(): void;
+  destroy(): void;
+}
+
+/** Answers of one tick: client `owners[i]` gets the bytes from `starts[i]` to the next start, or to `end`. */
+export interface TickAnswers<C> {
+  readonly buf: Buffer;
+  readonly owners: readonly C[];
+  readonly starts: readonly number[];
+  readonly end: number;
+}
+
+/** The answers of a tick, or of some of its clients, and how they are to leave. */
+interface Part<C> {
+  readonly answers: TickAnswers<C>;
+  /** Undefined: all owners. */
+  readonly clients: ReadonlySet<C> | undefined;
+  readonly outcome: Outcome;
+}
+
+/** A tick whose answers wait for the log. */
+interface WaitingTick<C> {
+  readonly answers: TickAnswers<C>;
+  /** Parts of later ticks that wait for nothing but these answers. */
+  readonly behind: Part<C>[];
+}
+
+/** Segments that are counted while they wait for the log: smaller ones are no more than their commands. */
+const countedBytes = 16 * 1024;
+
+export class UnsentAnswers<C extends AnsweredClient> {
+  /** In the order in which they ended. */
+  readonly #ticks = new Set<WaitingTick<C>>();
+  readonly #unknown: () => void;
+
+  /** `unknown`: called when answers that depend on writes which may be lost become errors. */
+  constructor(unknown: () => void) {
+    this.#unknown = unknown;
+  }
+
+  /** Whether none of these clients waits for an earlier answer. */
+  mayPass(owners: readonly C[]): boolean {
+    return this.#ticks.size === 0 || this.#earlierOf(owners) === undefined;
+  }
+
+  /** Keeps the answers until the result is called. */
+  add(answers: TickAnswers<C>): (outcome: Outcome) => void {
+    count(answers, 1);
+    const tick: WaitingTick<C> = { answers, behind: [] };
+    this.#ticks.add(tick);
+    return (outcome) => {
+      this.#sendInOrder({ answers, clients: undefined, outcome }, tick);
+      for (const part of tick.behind) this.#sendInOrder(part, tick);
+      this.#ticks.delete(tick);
+    };
+  }
+
+  /** Answers that need not wait by themselves leave behind earlier ones of the same clients. */
+  addBehind(answers: TickAnswers<C>): void {
+    count(answers, 1);
+    this.#sendInOrder({ answers, clients: undefined, outcome: 'committed' });
+  }
+
+  /** Sends what clients without earlier answers are to get, and puts the rest behind those. */
+  #sendInOrder(part: Part<C>, before?: WaitingTick<C>): void {
+    const { answers, clients } = part;
+    const earlier = this.#earlierOf(clients ?? answers.owners, before);
+    if (earlier === undefined) {
+      this.#send(part);
+      return;
+    }
+    const free = new Set<C>();
+    const behind = new Map<WaitingTick<C>, Set<C>>();
+    for (const client of clients ?? answers.owners) {
+      const tick = earlier.get(client);
+      if (tick === undefined) {
+        free.add(client);
+        continue;
+      }
+      const those = behind.get(tick);
+      if (those === undefined) behind.set(tick, new Set([client]));
+      else those.add(client);
+    }
+    if (free.size > 0) this.#send({ ...part, clients: free });
+    for (const [tick, those] of behind) tick.behind.push({ ...part, clients: those });
+  }
+
+  /** The last waiting tick of each of these clients, of those before `before`; undefined where none has any. */
+  #earlierOf(clients: Iterable<C>, before?: WaitingTick<C>): Map<C, WaitingTick<C>> | undefined {
+    let found: Map<C, WaitingTick<C>> | undefined;
+    let those: Set<C> | undefined;
+    for (const tick of this.#ticks) {
+      if (tick === before) break;
+      those ??= new Set(clients);
+      for (const client of tick.answers.owners) {
+        if (those.has(client)) (found ??= new Map()).set(client, tick);
+      }
+    }
+    return found;
+  }
+
+  #send({ answers, clients, outcome }: Part<C>): void {
+    count(answers, -1, clients);
+    if (outcome === 'committed') sendAll(answers, clients);
+    else this.#sendUnknown(answers, clients);
+  }
+
+  /** A client that had a part only of an answer cannot be told. */
+  #sendUnknown(answers: TickAnswers<C>, clients: ReadonlySet<C> | undefined): void {
+    this.#unknown();
+    const { buf, owners, starts, end } = answers;
+    for (const [i, client] of owners.entries()) {
+      if (clients?.has(client) === false) continue;
+      const bytes = asUnknown(buf.subarray(starts[i], starts[i + 1] ?? end));
+      if (bytes === undefined) client.destroy();
+      else if (bytes.length > 0) client.send(bytes, 0, bytes.length);
+      else if (client.closing) client.endSoon();
+    }
+  }
+}
+
+/** Sends answers, to some of their owners where `clients` is given. False when sockets still hold bytes of the buffer. */
+export function sendAll<C extends AnsweredClient>(
+  { buf, owners, starts, end }: TickAnswers<C>,
+  clients?: ReadonlySet<C>,
+): boolean {
+  let isFree = true;
+  const n = owners.length;
+  for (let i = 0; i < n; i++) {
+    const client = owners[i]!;
+    if (clients?.has(client) === false) continue;
+    const s = starts[i]!;
+    const e = i + 1 < n ? starts[i + 1]! : end;
+    if (e > s) {
+      if (!client.send(buf, s, e)) isFree = false;
+    } else if (client.closing) client.endSoon();
+  }
+  return isFree;
+}
+
+/** Counts the segments of a tick that are large, or no more where `sign` is -1. */
+function count<C extends AnsweredClient>(
+  { owners, starts, end }: TickAnswers<C>,
+  sign: 1 | -1,
+  clients?: ReadonlySet<C>,
+): void {
+  if (end < countedBytes) return;
+  for (let i = 0; i < owners.length; i++) {
+    const client = owners[i]!;
+    if (clients?.has(client) === false) continue;
+    const bytes = (starts[i + 1] ?? end) - starts[i]!;
+    if (bytes >= countedBytes) client.countWaiting(sign * bytes);
+  }
+}
