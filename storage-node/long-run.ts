@@ -218,10 +218,9 @@ export class LongRun {
   }
 
   /** Lets the transaction act for a command. */
-  begin(command: Command): void {
+  begin(command: Command, writing = isWrite(command.action)): void {
     const { tx } = this;
     if (command.work !== undefined) tx.work = command.work;
-    const writing = isWrite(command.action);
     tx.frozen = !writing;
     tx.begin(command.table, command.span, command.args, writing, tx.now, false);
   }

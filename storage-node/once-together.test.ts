@@ -97,6 +97,28 @@ test('where a watched row was touched it is answered from the record, or never d
   expect(f.run('get a')).toBe('2');
 });
 
+test('a transaction that was done is answered as before where it is refused by now', async () => {
+  const lines = ['get a', 'put a 1', 'push list TAIL x'];
+  expect(await send(lines)).toBe('run (nil) OK OK');
+  const rule = f.tables.get(0)!;
+  rule.readOnly = true;
+  expect(await send(lines)).toBe('run (nil) OK OK');
+  expect(await send(lines.slice(1), { isClean: false })).toBe('run (nil) OK');
+  expect(await send(lines, { isClean: false })).toBe('run (nil) OK OK');
+  rule.readOnly = false;
+  rule.quota = { refusal: () => 'OOM full', excess: () => ({ bytes: 0, rows: 0 }), freed() {} };
+  expect(await send(lines)).toBe('run (nil) OK OK');
+  // One that was not done is refused; what was done of it is answered the same again.
+  number += 65_536;
+  expect(await send(['put a 2'])).toBe('run (error) OOM full');
+  number += 65_536;
+  const some = ['drop a', 'put a 2'];
+  expect(await send(some)).toBe('run OK (error) OOM full');
+  rule.quota = undefined;
+  expect(await send(some)).toBe('run OK (error) OOM full');
+  expect(f.run('get a')).toBe('(nil)');
+});
+
 test('the gateway runs its own commands again', async () => {
   let asked = 0;
   const local = (): Command => ({

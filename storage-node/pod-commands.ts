@@ -7,6 +7,7 @@ import type { Clock } from '../universal-row/environment.ts';
 import { CommandError, ReadFault } from '../universal-row/errors.ts';
 import type { Refusable } from '../universal-row/executor.ts';
 import type { MaybePromise } from '../universal-row/maybe-promise.ts';
+import { isNumbered, refuse } from '../universal-row/once.ts';
 import type { Reply } from '../universal-row/reply.ts';
 import { RowWork } from '../universal-row/row-work.ts';
 import type { Steps, StepTransform } from '../universal-row/steps.ts';
@@ -120,15 +121,19 @@ export abstract class PodCommands {
       return flows.execute(command, reply);
     }
     const { tx, log, turn } = this;
-    const writing = isWrite(command.action);
+    let writing = isWrite(command.action);
     if (this.memory.evictor !== undefined) this.memory.makeRoom(command);
+    let refusal: string | undefined;
     if (writing) {
-      const refusal = this.refusal(command);
+      refusal = this.refusal(command);
       if (refusal !== undefined) {
-        reply.error(refusal);
-        return;
-      }
-      if (this.engine.congested === true) {
+        if (!isNumbered(command.transform)) {
+          reply.error(refusal);
+          return;
+        }
+        // It may have been done before: its record is looked up, and nothing is written.
+        writing = false;
+      } else if (this.engine.congested === true) {
         return this.#whenDrained(reply, (own) => this.execute(command, own));
       }
     }
@@ -144,7 +149,8 @@ export abstract class PodCommands {
     try {
       tx.begin(command.table, command.span, command.args, writing, turn.now, true);
       if (this.holds.size !== 0 || this.turn.keepsExpired) this.#freeze(command.table, writing);
-      long = command.transform(tx, command.args, reply);
+      if (refusal === undefined) long = command.transform(tx, command.args, reply);
+      else refuse(command.transform, tx, reply, refusal);
     } catch (error) {
       const failure = this.#recover(error, reply, mark, command);
       if (typeof failure !== 'string') {
@@ -321,13 +327,14 @@ export abstract class PodCommands {
       }
       const logged = log.writer.pos;
       const touched = tx.touched.length;
-      const writing = isWrite(command.action);
+      let writing = isWrite(command.action);
       let kind: Outcome['kind'] = 'refused';
       let error = outcomes?.[i]?.error ?? (writing ? this.refusal(command) : undefined);
-      if (error !== undefined) {
+      if (error !== undefined) writing = false;
+      if (error !== undefined && !isNumbered(command.transform)) {
         reply.error(error);
       } else {
-        kind = 'done';
+        if (error === undefined) kind = 'done';
         try {
           // Each command's outcome includes its own keys.
           const fresh = i === 0 || outcomes !== undefined;
@@ -335,7 +342,12 @@ export abstract class PodCommands {
           tx.client = command.client ?? 0;
           tx.begin(command.table, command.span, command.args, writing, turn.now, fresh);
           if (this.holds.size !== 0 || this.turn.keepsExpired) this.#freeze(command.table, writing);
-          const long = command.transform(tx, command.args, reply);
+          let long: StepTransform | void = undefined;
+          if (error === undefined) long = command.transform(tx, command.args, reply);
+          else if (!refuse(command.transform, tx, reply, error)) {
+            kind = 'done';
+            error = undefined;
+          }
           if (long !== undefined) {
             reply.rollback(mark);
             if (outcomes === undefined) {

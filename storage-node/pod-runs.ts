@@ -4,6 +4,7 @@
 import { isWrite, type Command } from '../universal-row/command.ts';
 import type { Refusable } from '../universal-row/executor.ts';
 import type { MaybePromise } from '../universal-row/maybe-promise.ts';
+import { isNumbered, refuse } from '../universal-row/once.ts';
 import type { Reply } from '../universal-row/reply.ts';
 import type { StepTransform } from '../universal-row/steps.ts';
 import type { PodAdmission } from '../contracts/pod-admission.ts';
@@ -102,8 +103,13 @@ export class PodRuns {
       transaction: (writer) => turn.newTransaction(writer, commands[0]!.client ?? 0),
       attempt: (command, tx, own) => {
         const refusal = isWrite(command.action) ? refusalOf(command) : undefined;
-        if (refusal !== undefined) {
+        if (refusal !== undefined && !isNumbered(command.transform)) {
           own.error(refusal);
+          return;
+        }
+        if (refusal !== undefined) {
+          run.begin(command, false);
+          refuse(command.transform, tx, own, refusal);
           return;
         }
         run.begin(command);

@@ -80,7 +80,10 @@ class Together {
     };
     for (const [i, command] of this.#commands.entries()) {
       const { busy } = command.transform;
-      command.transform = Object.assign(this.#wrapped(i), { write: this.#write, answer, busy });
+      const refuse = (rows: Rows, own: Reply, error: string): boolean =>
+        this.#refuse(i, rows, own, error);
+      const numbered = { write: this.#write, answer, refuse, busy };
+      command.transform = Object.assign(this.#wrapped(i), numbered);
     }
     const restore = (): void => {
       for (const [i, command] of this.#commands.entries()) command.transform = this.#transforms[i]!;
@@ -109,15 +112,7 @@ class Together {
     const command = this.#commands[i]!;
     const isLast = i === this.#commands.length - 1;
     return (rows, args, reply) => {
-      if (this.#isAnswered) return;
-      if (this.#first === -1 || this.#first === i) {
-        this.#first = i;
-        if (recordOf(rows, this.#write)) {
-          this.#answerFrom(i, reply);
-          this.#isAnswered = true;
-          return;
-        }
-      }
+      if (this.#wasAnswered(i, rows, reply)) return;
       if (isWrite(command.action) && (this.#recorder === -1 || this.#recorder === i)) {
         this.#recorder = i;
         record(rows, this.#write);
@@ -134,6 +129,24 @@ class Together {
       }
       this.#recordAnswers(rows, reply);
     };
+  }
+
+  /** Whether an attempt before has done them: they are answered then. */
+  #wasAnswered(i: number, rows: Rows, reply: Reply): boolean {
+    if (this.#isAnswered || (this.#first !== -1 && this.#first !== i)) return this.#isAnswered;
+    this.#first = i;
+    if (!recordOf(rows, this.#write)) return false;
+    this.#answerFrom(i, reply);
+    this.#isAnswered = true;
+    return true;
+  }
+
+  /** The pod does not run this one now. */
+  #refuse(i: number, rows: Rows, reply: Reply, error: string): boolean {
+    if (this.#wasAnswered(i, rows, reply)) return false;
+    reply.error(error);
+    if (i === this.#commands.length - 1 && this.#recorder !== -1) this.#recordAnswers(rows, reply);
+    return true;
   }
 
   /** All answers, where they can be kept: the last one is there. */
@@ -180,10 +193,20 @@ class Together {
       record(rows, this.#write, markOnly);
       this.#ends.begin(own, false);
     };
+    const refuse = (rows: Rows, own: Reply, error: string): boolean => {
+      const isRecorded = recordOf(rows, this.#write);
+      if (isRecorded) answer(own);
+      else own.error(error);
+      return !isRecorded;
+    };
     const one: Command = {
       ...first!,
       ...{ action: Action.delete, grows: false, usesSpan: false, isLocal: false, once: undefined },
-      transform: Object.assign(transform, { write: this.#write, answer }) satisfies Numbered,
+      transform: Object.assign(transform, {
+        write: this.#write,
+        answer,
+        refuse,
+      }) satisfies Numbered,
       notRun: undefined,
     };
     const tell = (): void => {

@@ -70,6 +70,21 @@ export interface Numbered extends Transform {
   readonly write?: NumberedWrite;
   /** Answers from the record that `recordOf` has found; of commands that run as one, for all of them. */
   readonly answer?: (reply: Reply) => void;
+  /** Of commands that run as one: what `refuse` does for one of them. */
+  readonly refuse?: (rows: Rows, reply: Reply, error: string) => boolean;
+}
+
+export function isNumbered(transform: Transform): boolean {
+  return (transform as Numbered).write !== undefined;
+}
+
+/** Answers a write that is refused now. False for one that was done before: that is answered from its record. */
+export function refuse(transform: Transform, rows: Rows, reply: Reply, error: string): boolean {
+  const { write, refuse: own } = transform as Numbered;
+  if (own !== undefined) return own(rows, reply, error);
+  if (write !== undefined && wasDone(rows, write, reply)) return false;
+  reply.error(error);
+  return true;
 }
 
 /** Answers a numbered write that was done, from the rows of a group that takes no more. False where it was not done. */
