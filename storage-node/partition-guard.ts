@@ -6,9 +6,11 @@ import type { MaybePromise } from '../universal-row/maybe-promise.ts';
 import type { Reply } from '../universal-row/reply.ts';
 import type { HeldTable } from './long-run.ts';
 import { shutRefusal } from './partition-marks.ts';
+import type { PodRuns } from './pod-runs.ts';
 import type { PodTurn } from './pod-turn.ts';
 import type { Replica } from './replica.ts';
 import type { TableRulesByNumber } from './table-rules.ts';
+import { tableFreed } from './table-waits.ts';
 
 /** The answer of `then`, once rows may be touched; or a refusal, where this replica does not lead. */
 export function whileShut(
@@ -57,6 +59,33 @@ export class PartitionGuard {
       const own = reply.fork(reply.mark());
       return error.ready.then(async () => (await then(own)) ?? own);
     }
+  }
+
+  /**
+   * Between the tasks of a flow this replica may have stopped to lead, and tables may have been taken: the promise to wait
+   * for, or undefined after a refusal; false where commands may run.
+   */
+  ifShutBetween(
+    longs: PodRuns,
+    commands: readonly Command[],
+    reply: Reply,
+  ): Promise<void> | undefined | false {
+    const { replica, marks } = this.#turn;
+    if (replica?.isShut === true) {
+      if (replica.ready !== undefined) return replica.ready;
+      reply.error(replica.refusal);
+      commands[0]!.notRun = replica.notRun;
+      return undefined;
+    }
+    const { holds } = longs;
+    if (holds.size === 0 && marks?.isAny !== true) return false;
+    const tables = longs.tablesOf(commands);
+    const held = tables.find(({ table, isWrite }) => !holds.mayRun(table, isWrite));
+    if (held !== undefined) return tableFreed(holds, held.table);
+    if (marks?.isAny !== true) return false;
+    const shut = this.ifShut(tables, commands, reply, () => {});
+    if (shut instanceof Promise) return shut.then(() => {});
+    return shut === false ? false : undefined;
   }
 
   /** A copy of others is to be read here only when it has all rows, as the marks tell. */

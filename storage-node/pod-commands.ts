@@ -270,17 +270,18 @@ export abstract class PodCommands {
     reply: Reply,
     again: () => MaybePromise<Reply | void>,
   ): Promise<Reply | void> {
-    const refuse = (): void => {
-      reply.error(engineClosed.message);
-      if (first !== undefined) first.notRun = { why: 'notLeader', leader: 0 };
-    };
     return ready.then(
-      () => (this.isClosed ? refuse() : again()),
+      () => (this.isClosed ? this.#refuseClosed(first, reply) : again()),
       (error: unknown) => {
         if (!this.isClosed) throw error;
-        refuse();
+        this.#refuseClosed(first, reply);
       },
     );
+  }
+
+  #refuseClosed(first: Command | undefined, reply: Reply): undefined {
+    reply.error(engineClosed.message);
+    if (first !== undefined) first.notRun = { why: 'notLeader', leader: 0 };
   }
 
   /** Rows of a table that a long command reads stay, expired or not; so do those that are read while expired rows stay. */
@@ -464,6 +465,9 @@ export abstract class PodCommands {
   #flowsOf(registry: CommandFlowRegistry): CommandFlows | undefined {
     const flows = new CommandFlows(registry, this.engine.model, this.clock, {
       attempt: (commands, reply, before, outcomes) => {
+        if (this.isClosed) return this.#refuseClosed(commands[0], reply);
+        const shut = this.#guard.ifShutBetween(this.longs, commands, reply);
+        if (shut !== false) return shut;
         const waits = this.#attemptAll(commands, reply, before, outcomes);
         assert(!(waits instanceof LongRun), 'commands with outcomes are run whole');
         return waits;

@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { Action, type Command } from '../../universal-row/command.ts';
 import { CommandError, ReadFault } from '../../universal-row/errors.ts';
-import { PodFixture, TextReply } from '../pod-fixture.ts';
+import { MemoryEngine } from '../../engines/memory/memory-engine.ts';
+import { commandOf, PodFixture, TestClock, TextReply } from '../pod-fixture.ts';
+import { Pod } from '../pod.ts';
+import type { LogListener } from '../replicator/partition-log.ts';
+import { UnreliableCluster, UnreliableLog } from '../replicator/testing/unreliable-log.ts';
+import { noRules } from '../table-rules.ts';
 import type { CommandContext, CommandFlowRegistry } from './command-flows.ts';
 import type { FlowControl, Task } from './flow.ts';
 import { FlowRegistry, type FlowLimits, type Placement } from './flow-registry.ts';
@@ -194,6 +199,104 @@ describe('a task that waits', () => {
     await end;
     const error = '(error) ERR no quorum';
     expect(reply.toString()).toBe(`*3 ${error} ${error} ${error}`);
+  });
+});
+
+/** A log whose calls to the pod a test makes itself. */
+class HeardLog extends UnreliableLog {
+  listener: LogListener | undefined;
+
+  override listen(listener: LogListener): void {
+    this.listener = listener;
+    super.listen(listener);
+  }
+}
+
+describe('what became of the pod while a task ran', () => {
+  /** A replica that leads, with a task before its writes. */
+  async function leader() {
+    const going: (() => void)[] = [];
+    const flows = registry().register(
+      task('gate', () => new Promise((go) => going.push(go))),
+      { actions: writes, before: 'admit' },
+    );
+    const engine = new MemoryEngine();
+    await engine.open();
+    const log = new HeardLog(new UnreliableCluster(), 1, 0);
+    const tables = new Map([0, 1].map((table) => [table, noRules]));
+    const pod = new Pod({
+      ...{ engine, log, tables, flows, group: 5, clock: new TestClock() },
+      ...{ rng: { next: () => 0.5 }, maxMemoryBytes: Infinity, checkpointBytes: Infinity },
+      report: () => {},
+    });
+    await log.lead();
+    const send = (line: string): { command: Command; answer: Promise<string> } => {
+      const reply = new TextReply();
+      const command = commandOf(line, 1);
+      const done = Promise.resolve(pod.execute(command, reply));
+      return { command, answer: done.then(() => reply.toString()) };
+    };
+    return { pod, log, going, send };
+  }
+
+  test('a replica that leads no more refuses the command, which was not run', async () => {
+    const { pod, log, going, send } = await leader();
+    const { command, answer } = send('put a 1');
+    log.depose(0);
+    await log.stepDown(() => false);
+    going[0]!();
+    expect(await answer).toBe('(error) ERR this partition has no leader now');
+    expect(command.notRun).toMatchObject({ why: 'notLeader' });
+    expect(pod.tableSize(1).rows).toBe(0);
+    await pod.close();
+  });
+
+  test('one that is paused runs it once it goes on', async () => {
+    const { pod, log, going, send } = await leader();
+    const { answer } = send('put a 1');
+    await log.listener!.pause!();
+    going[0]!();
+    await new Promise(setImmediate);
+    expect(pod.tableSize(1).rows).toBe(0);
+    log.listener!.resume!();
+    expect(await answer).toBe('OK');
+    await pod.close();
+  });
+
+  test('a pod that is closed refuses it', async () => {
+    const { f, going } = await withGate({ before: 'admit' });
+    const command = f.command('put a 1');
+    const reply = new TextReply();
+    const done = f.pod.execute(command, reply);
+    await f.pod.close();
+    going[0]!.go();
+    await done;
+    expect(reply.toString()).toBe('(error) ERR this partition is closed here');
+    expect(command.notRun).toEqual({ why: 'notLeader', leader: 0 });
+    expect(f.reports).toEqual([]);
+  });
+
+  test('a table that a long command has taken is waited for', async () => {
+    const { f, going } = await withGate({ before: 'admit' });
+    const write = f.later('put a 1');
+    let isOver = false;
+    const long: Command = {
+      ...f.command('get a'),
+      action: Action.scan,
+      transform: () =>
+        function* (rows, _args, reply) {
+          while (!isOver) yield;
+          reply.integer(rows.rowCount());
+        },
+    };
+    const reply = new TextReply();
+    const reading = f.pod.execute(long, reply) as Promise<TextReply>;
+    going[0]!.go();
+    await new Promise(setImmediate);
+    expect(f.pod.tableSize(0).rows).toBe(0);
+    isOver = true;
+    expect((await reading).toString()).toBe('0');
+    expect(await write).toBe('OK');
   });
 });
 
