@@ -5,7 +5,8 @@ import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RecordBatchWriter } from '../../universal-row/record-batch.ts';
 import type { CatalogChange, WriteOutcome } from '../../contracts/series-store.ts';
-import type { SeriesEngine } from '../series-engine.ts';
+import type { PointBatch } from '../../universal-row/series/point-batch.ts';
+import type { SeriesEngine, SeriesReads } from '../series-engine.ts';
 import { batchesOf, scribbleOver, SimpleSeriesCache } from './batch-builder.ts';
 import type { Point } from './points.ts';
 import { database, type ReadOptions, type Selected, View } from './view.ts';
@@ -17,6 +18,20 @@ export interface SeriesSubject {
   create(directory: string): SeriesEngine;
   /** Returns an unused directory. */
   newDirectory(): string;
+  /** A way to the engine from another process: points are written by it, and each state is read by it, too. */
+  readonly carrier?: SeriesCarrier;
+}
+
+export interface SeriesCarrier {
+  /** Has `store` called there with a batch that is equal to this one, or several that are it together. */
+  write(
+    database: string,
+    policy: string,
+    batch: PointBatch,
+    store: (batch: PointBatch) => WriteOutcome,
+  ): Promise<WriteOutcome>;
+  /** Runs the check on what the engine answers there. */
+  check(engine: SeriesEngine, check: (reads: SeriesReads) => void): Promise<void>;
 }
 
 interface LogEntry {
@@ -123,9 +138,11 @@ export class SeriesTrial {
     for (const batch of batchesOf(this.cache, points)) {
       while (this.engine.congested) await this.engine.drained();
       const { database: name = database, policy = '', now = 0 } = options;
-      const { written, dropped, error } = this.run((into) =>
-        this.engine.prepareWrite(name, policy, batch, now, into),
-      );
+      const store = (rows: PointBatch): WriteOutcome =>
+        this.run((into) => this.engine.prepareWrite(name, policy, rows, now, into));
+      const { carrier } = this.subject;
+      const { written, dropped, error } =
+        carrier === undefined ? store(batch) : await carrier.write(name, policy, batch, store);
       scribbleOver(batch);
       assert.equal(written + dropped, batch.rows, 'each point is written or dropped');
       assert.equal(error !== undefined, dropped > 0, 'an error if points are dropped');
@@ -233,7 +250,9 @@ export class SeriesTrial {
     for (const [name, reach] of states) {
       try {
         const reached = await reach();
-        check((reached ?? this).view);
+        const { engine, view, subject } = reached ?? this;
+        check(view);
+        await subject.carrier?.check(engine, (reads) => check(new View(reads)));
       } catch (error) {
         throw new Error(`${name}: ${(error as Error).message}`, { cause: error });
       }
