@@ -30,7 +30,10 @@ describe('a group of replicas', () => {
   let leader: number;
   const links = new Map<number, SeriesLink>();
 
-  function groupStore(local?: () => LocalReplica | undefined): GroupSeriesStore {
+  function groupStore(
+    local?: () => LocalReplica | undefined,
+    epoch?: () => number,
+  ): GroupSeriesStore {
     const store = new GroupSeriesStore({
       group,
       tenant,
@@ -38,6 +41,7 @@ describe('a group of replicas', () => {
       leader: () => leader,
       linkOf: (node) => links.get(node),
       notThere: (_node, hint) => (leader = hint),
+      epoch,
       waitMs: () => 20_000,
     });
     closes.push(() => store.close());
@@ -73,6 +77,28 @@ describe('a group of replicas', () => {
     leader = 1;
     expect(await whenFinished(store.seriesCardinality({ database: 'db' }))).toBe(7);
     expect(leader).toBe(2);
+  });
+
+  test('a request of an earlier epoch is made again as soon as the present one is known', async () => {
+    let writes = 0;
+    const [carrier] = await openTwo(
+      stubStore({ write: () => (writes++, outcome), seriesCardinality: () => oneSlice(() => 7) }),
+      stubStore(),
+    );
+    carrier.series.served = { ...carrier.series.served!, epoch: 5 };
+    let epoch = 4;
+    let asked = 0;
+    const store = groupStore(undefined, () => {
+      if (++asked === 3) epoch = 5;
+      return epoch;
+    });
+    expect(await store.write('db', '', onePoint())).toEqual(outcome);
+    expect([writes, asked]).toEqual([1, 3]);
+    carrier.series.served = { ...carrier.series.served!, epoch: 6 };
+    const read = whenFinished(store.seriesCardinality({ database: 'db' }));
+    setImmediate(() => (epoch = 6));
+    expect(await read).toBe(7);
+    expect(asked).toBeGreaterThan(4);
   });
 
   test('a write whose outcome is unknown is sent again, and a change is not', async () => {

@@ -31,7 +31,7 @@ export class Node {
   port = 0;
   #incarnation = 0;
   readonly #root: string;
-  readonly #view: ClusterView;
+  #view: ClusterView;
   readonly #engine: Partial<TsmEngineOptions>;
 
   constructor(
@@ -96,6 +96,12 @@ export class Node {
     this.series.serve((connection) => server.serveForwarded(connection));
     this.port = await server.listen();
     this.server = server;
+  }
+
+  /** Learns where groups are. */
+  async setView(view: ClusterView): Promise<void> {
+    this.#view = view;
+    await this.series.setView(view);
   }
 
   async stop(): Promise<void> {
