@@ -259,3 +259,44 @@ test('a client that is told what others do does not have a third one wait for th
   settled[0]!('committed');
   expect(sent.slice(2)).toEqual(['monitor', 'writer', 'monitor', 'monitor']);
 });
+
+test('ticks whose answers wait for the log use the same buffers again, and not before they are sent', async () => {
+  const settled: ((outcome: Outcome) => void)[] = [];
+  const executor = {
+    endTurn: () => 1,
+    whenSettled: (_position: number, then: (outcome: Outcome) => void) => settled.push(then),
+  } as unknown as Executor;
+  const { client } = bench();
+  const tick = tickWith(() => [executor]);
+  const memory = new Set<ArrayBufferLike>();
+  const sent: string[] = [];
+  let isFree = true;
+  const one: TickClient = {
+    ...client('a', 0),
+    send: (bytes, start, end) => {
+      memory.add(bytes.buffer);
+      sent.push(bytes.toString('latin1', start, end));
+      return isFree;
+    },
+  };
+  const run = async (text: string): Promise<void> => {
+    tick.open(one).raw(text);
+    await rounds(1);
+  };
+  for (let i = 0; i < 20; i++) {
+    await run(`${i}a`);
+    await run(`${i}b`);
+    for (const then of settled.splice(0)) then('committed');
+  }
+  expect(sent).toEqual(Array.from({ length: 20 }, (_, i) => [`${i}a`, `${i}b`]).flat());
+  // Two wait, and one is written to.
+  expect(memory.size).toBe(3);
+  // The socket still holds the bytes.
+  isFree = false;
+  memory.clear();
+  for (let i = 0; i < 5; i++) {
+    await run(`${i}`);
+    settled.pop()!('committed');
+  }
+  expect(memory.size).toBe(5);
+});

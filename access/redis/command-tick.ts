@@ -8,7 +8,7 @@ import { performance } from 'node:perf_hooks';
 import type { StepSource, StepWatcher } from '../../contracts/step-watcher.ts';
 import type { PodAdmission } from '../../contracts/pod-admission.ts';
 import type { Outcome, TurnMember } from '../../universal-row/executor.ts';
-import { RespWriter } from './resp-writer.ts';
+import { initialBytes, RespWriter } from './resp-writer.ts';
 import { type AnsweredClient, sendAll, type TickAnswers, UnsentAnswers } from './unsent-answers.ts';
 
 /** A connection as a tick reads from it and writes to it. */
@@ -54,6 +54,8 @@ export const fullReadBytes = 64 * 1024;
 const readsToBeAlone = 64;
 const mostSpareWriters = 256;
 const spareWriterBytes = 64 * 1024;
+/** Buffers of answers that are kept for later ticks: as many as ticks that wait for the log, of a busy one. */
+const mostSpareBuffers = 8;
 
 export class CommandTick<C extends TickClient = TickClient> {
   readonly writer = new RespWriter();
@@ -79,10 +81,15 @@ export class CommandTick<C extends TickClient = TickClient> {
   readonly #readers = new Set<C>();
   #readsNext = false;
   readonly #spareWriters: RespWriter[] = [];
+  /** For the next ticks whose answers have to wait: a new one each would have the garbage collected every few hundred ticks. */
+  readonly #spareBuffers: Buffer[] = [];
 
   constructor(options: CommandTickOptions) {
     this.#options = options;
-    this.#unsent = new UnsentAnswers(options.unknown);
+    this.#unsent = new UnsentAnswers({
+      unknown: options.unknown,
+      sent: (buf) => this.#giveBackBuffer(buf),
+    });
   }
 
   /** The writer for `client`. Ends the segment of another client. */
@@ -228,7 +235,18 @@ export class CommandTick<C extends TickClient = TickClient> {
     const isFree = sendAll({ buf: writer.buf, owners, starts, end: writer.pos });
     owners.length = 0;
     starts.length = 0;
-    writer.reset(!isFree);
+    if (isFree) writer.reset();
+    else this.#renewBuffer();
+  }
+
+  /** The answers so far stay where they are. */
+  #renewBuffer(): void {
+    this.writer.renew(this.#spareBuffers.pop());
+  }
+
+  #giveBackBuffer(buf: Buffer): void {
+    const isUsual = buf.length === initialBytes;
+    if (isUsual && this.#spareBuffers.length < mostSpareBuffers) this.#spareBuffers.push(buf);
   }
 
   /** The answers of this tick, which the caller keeps. */
@@ -240,7 +258,7 @@ export class CommandTick<C extends TickClient = TickClient> {
     };
     this.#owners = [];
     this.#starts = [];
-    writer.reset(true);
+    this.#renewBuffer();
     return answers;
   }
 
@@ -270,7 +288,7 @@ export class CommandTick<C extends TickClient = TickClient> {
     const owners = new Set(this.#owners);
     this.#owners = [];
     this.#starts = [];
-    this.writer.reset(true);
+    this.#renewBuffer();
     for (const client of owners) client.destroy();
     throw error;
   }

@@ -6,7 +6,7 @@ import type { Reply } from '../../universal-row/reply.ts';
 import { outOfRequestMemory } from './held-memory.ts';
 import { formatDouble } from '../../universal-row/transforms/redis/support/format-double.ts';
 
-const initialBytes = 256 * 1024;
+export const initialBytes = 256 * 1024;
 /** A larger buffer is released after the tick that needed it. */
 const keepBytes = 4 * 1024 * 1024;
 
@@ -35,11 +35,16 @@ export class RespWriter implements Reply {
     this.buf = viewed(Buffer.allocUnsafeSlow(bytes));
   }
 
-  /** Begins anew, in another buffer when the last one is still being sent or is too large to keep. */
-  reset(renew: boolean): void {
+  /** Begins anew, in another buffer when the last one is too large to keep. */
+  reset(): void {
+    if (this.buf.length > keepBytes) this.renew();
+    else this.pos = 0;
+  }
+
+  /** Begins anew in another buffer: the last one is its caller's. */
+  renew(buf: Buffer = viewed(Buffer.allocUnsafeSlow(initialBytes))): void {
     this.pos = 0;
-    if (renew || this.buf.length > keepBytes)
-      this.buf = viewed(Buffer.allocUnsafeSlow(initialBytes));
+    this.buf = buf;
   }
 
   reserve(n: number): void {

@@ -77,7 +77,7 @@ let lent = 0;
 let spread: SpreadCommands;
 
 beforeEach(() => {
-  output.reset(false);
+  output.reset();
   settled.length = 0;
   closed = false;
   answered = 0;

@@ -42,14 +42,20 @@ interface WaitingTick<C> {
 /** Segments that are counted while they wait for the log: smaller ones are no more than their commands. */
 const countedBytes = 16 * 1024;
 
+interface UnsentListener {
+  /** Answers that depend on writes which may be lost become errors. */
+  unknown(): void;
+  /** Nobody uses the buffer of a tick's answers any more. Of some ticks that is not told. */
+  sent(buf: Buffer): void;
+}
+
 export class UnsentAnswers<C extends AnsweredClient> {
   /** In the order in which they ended. */
   readonly #ticks = new Set<WaitingTick<C>>();
-  readonly #unknown: () => void;
+  readonly #listener: UnsentListener;
 
-  /** `unknown`: called when answers that depend on writes which may be lost become errors. */
-  constructor(unknown: () => void) {
-    this.#unknown = unknown;
+  constructor(listener: UnsentListener) {
+    this.#listener = listener;
   }
 
   /** Whether none of these clients waits for an earlier answer. */
@@ -115,13 +121,15 @@ export class UnsentAnswers<C extends AnsweredClient> {
 
   #send({ answers, clients, outcome }: Part<C>): void {
     count(answers, -1, clients);
-    if (outcome === 'committed') sendAll(answers, clients);
-    else this.#sendUnknown(answers, clients);
+    if (outcome === 'committed') {
+      const isFree = sendAll(answers, clients);
+      if (isFree && clients === undefined) this.#listener.sent(answers.buf);
+    } else this.#sendUnknown(answers, clients);
   }
 
   /** A client that had a part only of an answer cannot be told. */
   #sendUnknown(answers: TickAnswers<C>, clients: ReadonlySet<C> | undefined): void {
-    this.#unknown();
+    this.#listener.unknown();
     const { buf, owners, starts, end } = answers;
     for (const [i, client] of owners.entries()) {
       if (clients?.has(client) === false) continue;

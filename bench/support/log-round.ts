@@ -69,7 +69,7 @@ function run(
       done += round.turn;
       const position = pod.endTurn();
       if (reply.pos !== round.turn * '+OK\r\n'.length) throw new Error('not every SET was done');
-      reply.reset(false);
+      reply.reset();
       pod.whenSettled(position, again);
     };
     turn();

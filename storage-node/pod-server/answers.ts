@@ -16,8 +16,8 @@ import { WireWriter } from '../../universal-row/protocol/wire.ts';
 /** A frame with more is sent in parts of as much, so that other frames can go between. */
 const partBytes = 1024 * 1024;
 const writerBytes = 16 * 1024;
-/** Empty writers that a link keeps. */
-const maxSpare = 4;
+/** Empty writers that a link keeps: as many as batches that wait for a log, of a busy one. */
+const maxSpare = 8;
 
 /** Link by which the answers of all pods leave. */
 export class AnswerSink {
@@ -42,7 +42,9 @@ export class AnswerSink {
     return writer;
   }
 
-  giveBack(writer: ValueWriter): void {
+  /** `isFree` where nobody uses its bytes any more. */
+  giveBack(writer: ValueWriter, isFree: boolean): void {
+    writer.reset(!isFree);
     if (this.#spare.length < maxSpare) this.#spare.push(writer);
   }
 
@@ -54,6 +56,8 @@ export class AnswerSink {
 /** Answers of one turn. */
 interface Batch {
   bytes: Buffer;
+  /** Where they were written. */
+  writer: ValueWriter;
   isSettled: boolean;
 }
 
@@ -128,8 +132,7 @@ export class Answers {
     this.#lanes.pop();
     if (start > frameHeaderBytes) return;
     this.#writer = undefined;
-    writer.reset(false);
-    this.#sink.giveBack(writer);
+    this.#sink.giveBack(writer, true);
   }
 
   /** Begins an item of another kind. */
@@ -149,9 +152,7 @@ export class Answers {
     const writer = this.#writer;
     if (writer === undefined) return;
     this.#writer = undefined;
-    const isFree = this.#sink.send(sealed(writer));
-    writer.reset(!isFree);
-    this.#sink.giveBack(writer);
+    this.#sink.giveBack(writer, this.#sink.send(sealed(writer)));
     this.#lanes.length = 0;
     if (this.#settled.length > 0) for (const then of this.#settled.splice(0)) then('committed');
     if (this.#whenIdle.length > 0) this.#idle();
@@ -169,9 +170,7 @@ export class Answers {
     this.#writer = undefined;
     this.#lanes = [];
     this.#settled = [];
-    writer.reset(true);
-    this.#sink.giveBack(writer);
-    const batch: Batch = { bytes, isSettled: false };
+    const batch: Batch = { bytes, writer, isSettled: false };
     this.#unsettled.push(batch);
     this.#sink.unsettledBytes += bytes.length;
     return (outcome) => {
@@ -186,9 +185,9 @@ export class Answers {
 
   #sendSettled(): void {
     while (this.#unsettled[0]?.isSettled === true) {
-      const { bytes } = this.#unsettled.shift()!;
+      const { bytes, writer } = this.#unsettled.shift()!;
       this.#sink.unsettledBytes -= bytes.length;
-      if (bytes.length > 0) this.#sink.send(bytes);
+      this.#sink.giveBack(writer, bytes.length === 0 || this.#sink.send(bytes));
     }
     if (this.#whenIdle.length > 0 && this.isIdle) this.#idle();
   }
