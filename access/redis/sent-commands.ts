@@ -1,8 +1,7 @@
 // Commands of one connection that were sent to pods in another process, one behind the other, while the answers to those
 // before had yet to come. They are answered in the order in which they were sent.
 
-import { Arguments } from '../../universal-row/arguments.ts';
-import { copyBytes, viewed } from '../../universal-row/bytes.ts';
+import type { Arguments } from '../../universal-row/arguments.ts';
 import { type Command, isWrite, type NotRun } from '../../universal-row/command.ts';
 import { CommandError } from '../../universal-row/errors.ts';
 import {
@@ -16,6 +15,7 @@ import { WireError, WireReader } from '../../universal-row/protocol/wire.ts';
 import type { RowWork } from '../../universal-row/row-work.ts';
 import type { RowPricer } from '../../request-units/row-pricer.ts';
 import { type GroupExecutor, noLeader } from '../gateway/pods/group-executor.ts';
+import type { PodLink } from '../gateway/pods/pod-link.ts';
 import type { LaneUser, RequestLane } from '../gateway/pods/request-lane.ts';
 import {
   notReached,
@@ -28,6 +28,7 @@ import type { Route } from '../gateway/router.ts';
 import type { Client } from './client.ts';
 import type { CommandEntry } from './commands/registry.ts';
 import type { ConnectionHost } from './connection-host.ts';
+import { KeptCommands } from './kept-commands.ts';
 import type { ConnectionMeter } from './metering.ts';
 import { type AnswerKeeper, LongAnswer, type RespWriter } from './resp-writer.ts';
 
@@ -55,8 +56,6 @@ export interface SentOwner extends AnswerKeeper {
 }
 
 const linkEnded = 'ERR the link to the pod that has this table ended';
-/** Words of commands under way, in one buffer; a larger one is not kept. */
-const keptBytes = 64 * 1024;
 /** States of requests waiting for an answer. */
 const State = {
   /** Their answers are to come. */
@@ -70,20 +69,23 @@ const State = {
 const mostCommands = 1024;
 const mostBytes = 256 * 1024;
 
+/** The number of a command's transform at the other end of a link that was made for the so many-th time. */
+interface NamedCommand {
+  entry: CommandEntry | undefined;
+  link: PodLink | undefined;
+  connects: number;
+  number: number | undefined;
+}
+
 export class SentCommands implements LaneUser {
   readonly #owner: SentOwner;
-  readonly #entries: CommandEntry[] = [];
-  /** Numbers of those that write, by which they can be sent again; 0 for none. */
-  readonly #numbers: number[] = [];
+  /** Those under way, and those answered before them. */
+  readonly #kept = new KeptCommands();
   /** Index of the request answered next. */
   #next = 0;
-  /** For each command, where its words begin in `#ints`: their number, then the length of each. */
-  readonly #at: number[] = [];
-  #ints: number[] = [];
-  #bytes = viewed(Buffer.allocUnsafeSlow(1024));
-  #used = 0;
-  readonly #args = new Arguments();
   readonly #head = new CommandHead();
+  /** Of the command that was sent last. */
+  readonly #named: NamedCommand = { entry: undefined, link: undefined, connects: 0, number: 0 };
   #remote: RemoteExecutor | undefined;
   /** Group whose leader `#remote` is; undefined where there is no group. */
   #group: GroupExecutor | undefined;
@@ -110,7 +112,7 @@ export class SentCommands implements LaneUser {
 
   /** Answers have yet to come. */
   get isWaiting(): boolean {
-    return this.#entries.length !== 0;
+    return this.#kept.count !== 0;
   }
 
   /** The first command is about to be sent. */
@@ -167,23 +169,22 @@ export class SentCommands implements LaneUser {
       remote === this.#remote &&
       this.#state === State.sent &&
       this.#session!.version === version &&
-      this.#entries.length < mostCommands &&
-      this.#used < mostBytes &&
+      this.#kept.count < mostCommands &&
+      this.#kept.bytes < mostBytes &&
       !remote.link.isFull
     );
   }
 
   send(entry: CommandEntry, args: Arguments): void {
-    this.#keep(entry, args);
     const number = isWrite(entry.action) ? (this.#group?.takeNumber() ?? 0) : 0;
-    this.#numbers.push(number);
+    this.#kept.push(entry, args, number);
     this.#post(entry, args, number);
   }
 
   /** `once` is its number, 0 for none. */
   #post(entry: CommandEntry, args: Arguments, once: number): void {
     const { link } = this.#remote!;
-    const number = link.isUp ? link.numberOf(entry.fullName) : undefined;
+    const number = link.isUp ? this.#numberOf(entry, link) : undefined;
     if (number === undefined) {
       const refused = link.isUp ? 'ERR the pod does not know the command' : linkEnded;
       // In its turn, as others may be under way.
@@ -197,43 +198,16 @@ export class SentCommands implements LaneUser {
     link.command(this.#lane!, this.#session!, head, args, this);
   }
 
-  /** Keeps the words: they are looked at again when the command is charged. */
-  #keep(entry: CommandEntry, args: Arguments): void {
-    this.#entries.push(entry);
-    const { count, starts, lens, buf } = args;
-    const ints = this.#ints;
-    this.#at.push(ints.length);
-    ints.push(count);
-    const s = starts[0]!;
-    const n = starts[count - 1]! + lens[count - 1]! - s;
-    for (let i = 0; i < count; i++) ints.push(starts[i]! - s, lens[i]!);
-    ints.push(this.#used);
-    if (this.#used + n > this.#bytes.length) {
-      const larger = viewed(
-        Buffer.allocUnsafeSlow(Math.max(this.#used + n, this.#bytes.length * 2)),
-      );
-      this.#bytes.copy(larger, 0, 0, this.#used);
-      this.#bytes = larger;
+  /** The transform's number there: most commands of a pipeline are alike. */
+  #numberOf(entry: CommandEntry, link: PodLink): number | undefined {
+    const named = this.#named;
+    if (named.entry !== entry || named.link !== link || named.connects !== link.connects) {
+      named.number = link.numberOf(entry.fullName);
+      named.entry = entry;
+      named.link = link;
+      named.connects = link.connects;
     }
-    copyBytes(this.#bytes, this.#used, buf, s, n);
-    this.#used += n;
-  }
-
-  /** The words of a command, usually of the one that is answered next. */
-  #words(index = this.#next): Arguments {
-    const ints = this.#ints;
-    let at = this.#at[index]!;
-    const count = ints[at++]!;
-    const args = this.#args;
-    args.reserve(count);
-    const from = ints[at + 2 * count]!;
-    for (let i = 0; i < count; i++) {
-      args.starts[i] = ints[at++]! + from;
-      args.lens[i] = ints[at++]!;
-    }
-    args.count = count;
-    args.buf = this.#bytes;
-    return args;
+    return named.number;
   }
 
   // ---- answers
@@ -242,7 +216,7 @@ export class SentCommands implements LaneUser {
     const owner = this.#owner;
     const { metering } = owner.server;
     if (metering === undefined || owner.closed) return undefined;
-    const entry = this.#entries[this.#next]!;
+    const entry = this.#kept.entry(this.#next);
     return owner.meter.begin(metering, entry, this.#session!.table, this.#pricer);
   }
 
@@ -308,30 +282,26 @@ export class SentCommands implements LaneUser {
       this.#notRun(notReached);
       return;
     }
-    const entry = this.#entries[this.#next]!;
-    if (!owner.closed) owner.settleSent(entry, this.#words(), this.#mark);
+    const kept = this.#kept;
+    const next = this.#next;
+    if (!owner.closed) owner.settleSent(kept.entry(next), kept.words(next), this.#mark);
     this.#answered();
-    if (this.#next < this.#entries.length) return;
+    if (this.#next < kept.count) return;
     this.#clear();
     owner.sentAreAnswered();
   }
 
   #answered(): void {
-    const number = this.#numbers[this.#next++]!;
-    this.#group?.releaseNumber(number);
+    const number = this.#kept.number(this.#next++);
+    if (number !== 0) this.#group?.releaseNumber(number);
   }
 
   #clear(): void {
-    while (this.#next < this.#entries.length) this.#answered();
-    this.#entries.length = 0;
-    this.#numbers.length = 0;
+    while (this.#next < this.#kept.count) this.#answered();
+    this.#kept.clear();
     this.#mayBeDone = false;
-    this.#at.length = 0;
-    this.#ints.length = 0;
     this.#next = 0;
-    this.#used = 0;
     this.#state = State.sent;
-    if (this.#bytes.length > keptBytes) this.#bytes = viewed(Buffer.allocUnsafeSlow(1024));
     this.#giveBack();
   }
 
@@ -348,7 +318,7 @@ export class SentCommands implements LaneUser {
 
   failed(): void {
     const group = this.#group;
-    const entry = this.#entries[this.#next]!;
+    const entry = this.#kept.entry(this.#next);
     // Behind a refusal nothing is run.
     const wasRefused = this.#state === State.refused;
     if (group !== undefined && (wasRefused || this.#mayRunAgain)) {
@@ -360,8 +330,8 @@ export class SentCommands implements LaneUser {
   /** All can be sent again, without doing anything twice. */
   get #mayRunAgain(): boolean {
     if (this.#group === undefined) return false;
-    for (let i = this.#next; i < this.#entries.length; i++) {
-      if (this.#numbers[i] === 0 && isWrite(this.#entries[i]!.action)) return false;
+    for (let i = this.#next; i < this.#kept.count; i++) {
+      if (this.#kept.number(i) === 0 && isWrite(this.#kept.entry(i).action)) return false;
     }
     return true;
   }
@@ -376,7 +346,7 @@ export class SentCommands implements LaneUser {
       this.#group!.refusedBy(this.#remote!, why);
     }
     this.#refused++;
-    if (this.#next + this.#refused < this.#entries.length) return;
+    if (this.#next + this.#refused < this.#kept.count) return;
     this.#state = State.again;
     this.#runsAgain = false;
     this.#giveBack();
@@ -390,17 +360,17 @@ export class SentCommands implements LaneUser {
   async #runAgain(): Promise<void> {
     const owner = this.#owner;
     const group = this.#group!;
-    while (this.#next < this.#entries.length && !owner.closed) {
+    while (this.#next < this.#kept.count && !owner.closed) {
       if (!(await this.#runOne(group))) {
         // The request has waited its full time: the others must not wait again.
-        while (this.#next < this.#entries.length && !owner.closed) {
-          const mayBeDone = this.#mayBeDone && this.#numbers[this.#next] !== 0;
+        while (this.#next < this.#kept.count && !owner.closed) {
+          const mayBeDone = this.#mayBeDone && this.#kept.number(this.#next) !== 0;
           this.#answerError(mayBeDone ? outcomeUnknown : noLeader);
         }
         break;
       }
       const { remote } = group;
-      if (this.#next < this.#entries.length && remote !== undefined && !owner.closed) {
+      if (this.#next < this.#kept.count && remote !== undefined && !owner.closed) {
         this.#sendAgain(remote);
         return;
       }
@@ -414,8 +384,9 @@ export class SentCommands implements LaneUser {
     this.#remote = remote;
     this.#lane = remote.link.takeLane();
     this.#group!.written(remote);
-    for (let i = this.#next; i < this.#entries.length; i++) {
-      this.#post(this.#entries[i]!, this.#words(i), this.#numbers[i]!);
+    for (let i = this.#next; i < this.#kept.count; i++) {
+      const kept = this.#kept;
+      this.#post(kept.entry(i), kept.words(i), kept.number(i));
     }
   }
 
@@ -424,7 +395,7 @@ export class SentCommands implements LaneUser {
     const owner = this.#owner;
     const { tick } = owner.server;
     const session = this.#session!;
-    const entry = this.#entries[this.#next]!;
+    const entry = this.#kept.entry(this.#next);
     const own = tick.borrowWriter(owner.version);
     own.keeper = owner;
     const command: Command = {
@@ -434,12 +405,12 @@ export class SentCommands implements LaneUser {
       grows: entry.grows,
       table: session.table,
       span: { first: session.first, count: session.count },
-      args: this.#words().copy(),
+      args: this.#kept.words(this.#next).copy(),
       usesSpan: entry.usesSpan,
       tenant: session.tenant,
       client: owner.id,
       work: this.work,
-      once: (this.#mayBeDone && this.#numbers[this.#next]) || undefined,
+      once: (this.#mayBeDone && this.#kept.number(this.#next)) || undefined,
     };
     const answer = await group.execute(command, own);
     if (answer instanceof LongAnswer) {
@@ -450,7 +421,7 @@ export class SentCommands implements LaneUser {
       this.#mark = owner.answer().pos;
       if (answer instanceof LongAnswer) this.#appendLong();
       else owner.append(own);
-      owner.settleSent(entry, this.#words(), this.#mark);
+      owner.settleSent(entry, this.#kept.words(this.#next), this.#mark);
     } else this.#dropLong();
     this.#answered();
     return command.notRun === undefined;
@@ -473,7 +444,7 @@ export class SentCommands implements LaneUser {
     const writer = owner.answer();
     const mark = writer.pos;
     writer.error(text);
-    owner.settleSent(this.#entries[this.#next]!, this.#words(), mark);
+    owner.settleSent(this.#kept.entry(this.#next), this.#kept.words(this.#next), mark);
     this.#answered();
   }
 

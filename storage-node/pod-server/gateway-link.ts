@@ -157,6 +157,7 @@ export class GatewayLink implements LinkHandler, RequestsLink {
     const reader = this.#reader;
     const requests = this.#requests;
     reader.set(buf, start, end);
+    requests.begin();
     while (reader.pos < end) {
       requests.run(reader, cameAt);
       if (requests.isFull && reader.pos < end) {

@@ -48,6 +48,9 @@ export class GatewayRequests {
   readonly #answers = new WeakMap<LocalPod, Answers>();
   #lastPod: LocalPod | undefined;
   #lastAnswers: Answers | undefined;
+  /** The table asked for last, and the pod that has it: valid while no other code runs in between. */
+  #servedTable = -1;
+  #served: ServedPod | undefined;
   readonly #lanes: (Lane | undefined)[] = [];
   readonly #head = new CommandHead();
   readonly #args = new Arguments();
@@ -125,6 +128,11 @@ export class GatewayRequests {
   }
 
   // ---- in
+
+  /** Requests are about to run in one go. */
+  begin(): void {
+    this.#servedTable = -1;
+  }
 
   /** Runs the next request, which came at `cameAt`, or leaves it for when its lane is free. */
   run(reader: WireReader, cameAt: number): void {
@@ -243,6 +251,7 @@ export class GatewayRequests {
 
   /** Runs requests that waited for the lane to be free. */
   #runWaiting(lane: Lane): void {
+    this.begin();
     while (!lane.isBusy && lane.waiting.length > 0) {
       const { bytes, cameAt } = lane.waiting.shift()!;
       try {
@@ -256,6 +265,14 @@ export class GatewayRequests {
 
   // ---- refusals
 
+  #podOf(table: number): ServedPod | undefined {
+    if (table !== this.#servedTable) {
+      this.#served = this.#turns.options.podOf(table);
+      this.#servedTable = table;
+    }
+    return this.#served;
+  }
+
   /** The pod to run a request of the lane on; undefined when it is refused, or waits. */
   #podFor(
     lane: Lane,
@@ -264,7 +281,7 @@ export class GatewayRequests {
     at: number,
     cameAt: number,
   ): ServedPod | undefined {
-    const pod = lane.refusal === undefined ? this.#turns.options.podOf(table) : undefined;
+    const pod = lane.refusal === undefined ? this.#podOf(table) : undefined;
     const { flags, deadlineMs } = this.#head;
     const isLate =
       (flags & CommandFlag.hasDeadline) !== 0 && performance.now() > cameAt + deadlineMs;

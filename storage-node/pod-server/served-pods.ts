@@ -14,7 +14,7 @@ export interface ServedPod {
 }
 
 export interface PodServerOptions {
-  /** Undefined where this process has no rows of it. Asked for every request: pods come and go while links are open. */
+  /** Undefined where this process has no rows of it. Asked again for each frame of requests: pods come and go while links are open. */
   podOf: (table: number) => ServedPod | undefined;
   /**
    * Schedules the requests of lanes beside other work of the thread; undefined when the caller

@@ -42,7 +42,7 @@ export class TickEntry {
   take(time: number): Buffer | undefined {
     const { writer } = this;
     if (this.count === 0) return undefined;
-    const entry = Buffer.allocUnsafeSlow(writer.pos);
+    const entry = Buffer.allocUnsafe(writer.pos);
     writer.buf.copy(entry, 0, 0, writer.pos);
     entry.writeDoubleLE(time, 0);
     this.count = 0;

@@ -157,7 +157,7 @@ export function writeCommand(writer: WireWriter, head: CommandHead, args: Argume
   }
   const { count, starts, lens, buf } = args;
   writer.varint(count);
-  for (let i = 0; i < count; i++) writer.bytes(buf, starts[i], lens[i]);
+  writer.words(buf, starts, lens, count);
 }
 
 /** Reads a command; the words are ranges of the reader's buffer. */

@@ -266,13 +266,18 @@ export class LongValues extends ValueWriter {
 
 /** Copies the next value, with all its contents. Throws a `WireError` for an invalid one. */
 export function copyValue(reader: WireReader, reply: Reply): void {
-  let left = 1;
+  const items = copyOne(reader, reply);
+  if (items > 0) copyItems(reader, reply, items);
+}
+
+function copyItems(reader: WireReader, reply: Reply, count: number): void {
+  let left = count;
   const outer: number[] = [];
   for (;;) {
     const inner = copyOne(reader, reply);
     left--;
     if (inner > 0) {
-      if (outer.length >= maxDepth) throw new WireError('values are nested too deeply');
+      if (outer.length + 1 >= maxDepth) throw new WireError('values are nested too deeply');
       outer.push(left);
       left = inner;
     }

@@ -99,6 +99,21 @@ export class WireWriter {
     this.raw(b, s, n);
   }
 
+  /** As `bytes`, of so many ranges of a buffer, one behind the other. */
+  words(b: Buffer, starts: Int32Array, lens: Int32Array, count: number): void {
+    for (let i = 0; i < count; i++) {
+      const n = lens[i]!;
+      this.reserve(n + maxVarintBytes);
+      const to = this.buf;
+      let { pos } = this;
+      let left = n;
+      for (; left > 0x7f; left >>>= 7) to[pos++] = (left & 0x7f) | 0x80;
+      to[pos++] = left;
+      copyBytes(to, pos, b, starts[i]!, n);
+      this.pos = pos + n;
+    }
+  }
+
   /** As `bytes`, in UTF-8. */
   string(value: string): void {
     const n = Buffer.byteLength(value);

@@ -22,26 +22,31 @@ export interface LaneUser {
   failed(): void;
 }
 
+/** Places of users that are kept when all are answered. */
+const mostPlaces = 1024;
+
 /** Requests waiting for answers, the first one first. */
 class LaneUsers {
+  /** Those from `#head` to `#tail`; its length stays, so that it is not grown anew by each pipeline. */
   #users: (LaneUser | undefined)[] = [];
   #head = 0;
+  #tail = 0;
 
   get first(): LaneUser | undefined {
     return this.#users[this.#head];
   }
 
   push(user: LaneUser): void {
-    this.#users.push(user);
+    this.#users[this.#tail++] = user;
   }
 
   take(): LaneUser | undefined {
     const user = this.#users[this.#head];
     if (user === undefined) return undefined;
     this.#users[this.#head++] = undefined;
-    if (this.#head === this.#users.length) {
-      this.#users.length = 0;
-      this.#head = 0;
+    if (this.#head === this.#tail) {
+      this.#head = this.#tail = 0;
+      if (this.#users.length > mostPlaces) this.#users = [];
     }
     return user;
   }

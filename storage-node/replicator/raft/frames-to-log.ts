@@ -38,7 +38,13 @@ interface AppendFrame {
   payloads: readonly Uint8Array[];
 }
 
-/** The frame, and where in it the payload of each entry begins. */
+/** For frames up to this size, which are made one after the other. */
+const scratch = Buffer.alloc(256 * 1024);
+
+/**
+ * The frame, and where in it the payload of each entry begins. Its bytes are valid until the next one is made: each tick
+ * makes one for each group, whose memory would have to be collected.
+ */
 export function encodeAppend(frame: AppendFrame): { bytes: Buffer; payloadsAt: number[] } {
   const { entries, payloads, hard } = frame;
   let length = frameHeaderBytes + (hard ? hardStateBytes : 0);
@@ -46,7 +52,8 @@ export function encodeAppend(frame: AppendFrame): { bytes: Buffer; payloadsAt: n
     length += entryHeaderBytes + entry.data.length + payloads[i]!.length;
     if (entry.kind !== EntryKind.normal) length += 4;
   }
-  const b = Buffer.alloc(length + 8);
+  const isSmall = length + 8 <= scratch.length;
+  const b = isSmall ? scratch.fill(0, 0, length + 8) : Buffer.alloc(length + 8);
   let at = frameHeaderBytes;
   if (hard) at = putHardState(b, at, hard);
   const payloadsAt: number[] = [];

@@ -191,6 +191,11 @@ export class RaftGroup implements ProposalLog {
   }
 
   propose(payload: Uint8Array): number {
+    return this.#add(payload, true);
+  }
+
+  /** `isShared` where the caller may change the payload's memory later. */
+  #add(payload: Uint8Array, isShared: boolean): number {
     const { limits } = this.#p;
     if (this.#closed) return Refusal.closed;
     if (this.#role !== Role.leader) return Refusal.notLeader;
@@ -202,7 +207,7 @@ export class RaftGroup implements ProposalLog {
     if (this.#batchBytes + length > limits.maxEntryBytes) this.#propose();
     const position = this.#proposals.take();
     if (this.#batch.length === 0) this.#batchFirst = position;
-    this.#batch.push(Uint8Array.from(payload));
+    this.#batch.push(isShared ? new Uint8Array(payload) : payload);
     this.#batchBytes += length;
     this.#quiescence.active();
     this.#p.touch();
@@ -212,7 +217,7 @@ export class RaftGroup implements ProposalLog {
   /** As `propose`, of an entry of its own, at once. Refused, too, where the engine drops it, as during a transfer. */
   proposeAlone(payload: Uint8Array): number {
     this.#propose();
-    const position = this.propose(payload);
+    const position = this.#add(payload, false);
     return position < 0 || this.#propose() ? position : Refusal.overloaded;
   }
 
