@@ -108,8 +108,22 @@ export interface RetentionPolicyChange {
   readonly makeDefault?: boolean;
 }
 
+/**
+ * Place of a change among those that are made in all partitions: later terms of the first partition come later, and so do
+ * higher numbers within a term.
+ */
+export interface ChangeOrder {
+  readonly term: number;
+  readonly number: number;
+}
+
 /** Changes of databases and retention policies. A failed one throws `SeriesError` and changes nothing. */
-export type CatalogChange =
+export type CatalogChange = PlainChange & {
+  /** Set where a change may be delivered late: it is refused after a later one. */
+  readonly order?: ChangeOrder | undefined;
+};
+
+type PlainChange =
   /** Without a policy of its own: `autogen`. An existing database stays as it is. */
   | {
       readonly kind: 'createDatabase';

@@ -251,8 +251,16 @@ const changeCodes = {
   alterRetentionPolicy: 4,
   dropRetentionPolicy: 5,
 } as const satisfies Record<CatalogChange['kind'], number>;
+/** Before a change that has an order. */
+const orderedCode = 6;
 
 export function writeChange(writer: WireWriter, change: CatalogChange): void {
+  const { order } = change;
+  if (order !== undefined) {
+    writer.u8(orderedCode);
+    writer.varint(order.term);
+    writer.varint(order.number);
+  }
   writer.u8(changeCodes[change.kind]);
   writer.string(change.database);
   switch (change.kind) {
@@ -276,6 +284,12 @@ export function writeChange(writer: WireWriter, change: CatalogChange): void {
 
 export function readChange(reader: WireReader): CatalogChange {
   const code = reader.u8();
+  if (code !== orderedCode) return readPlainChange(reader, code);
+  const order = { term: reader.varint(), number: reader.varint() };
+  return { ...readPlainChange(reader, reader.u8()), order };
+}
+
+function readPlainChange(reader: WireReader, code: number): CatalogChange {
   const database = reader.string();
   switch (code) {
     case changeCodes.createDatabase: {

@@ -101,7 +101,7 @@ const anyPolicy = fc.record(
   },
   { requiredKeys: [] },
 );
-const anyChange = fc.oneof(
+const anyPlainChange = fc.oneof(
   fc.record({ kind: fc.constant('createDatabase'), database: anyText }),
   fc.tuple(anyText, anyPolicy, maybe(anyText)).map(([database, policy, name]) => ({
     kind: 'createDatabase',
@@ -117,6 +117,10 @@ const anyChange = fc.oneof(
   }),
   fc.record({ kind: fc.constant('dropRetentionPolicy'), database: anyText, name: anyText }),
 ) as fc.Arbitrary<CatalogChange>;
+const anyOrder = fc.record({ term: fc.nat(), number: fc.nat() });
+const anyChange = fc
+  .tuple(anyPlainChange, maybe(anyOrder))
+  .map(([change, order]) => (order === undefined ? change : { ...change, order }));
 
 const anyDatabase = fc.record(
   {

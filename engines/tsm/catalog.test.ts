@@ -22,6 +22,26 @@ const alter = (name: string, policy: RetentionPolicyChange): CatalogChange => ({
   policy,
 });
 
+test('a change that comes after a later one is refused, also by a catalog that was loaded', () => {
+  const at = (term: number, number: number, database = 'd'): CatalogChange => ({
+    ...{ kind: 'createDatabase', database },
+    order: { term, number },
+  });
+  let catalog = new Catalog();
+  catalog.make(at(3, 7));
+  for (const loads of [false, true]) {
+    if (loads) catalog = Catalog.load(JSON.parse(JSON.stringify(catalog.save())));
+    expect(() => catalog.check(at(3, 6, 'e'))).toThrow('a later change of the databases');
+    expect(() => catalog.check(at(2, 9, 'e'))).toThrow('a later change of the databases');
+    expect(catalog.check(at(3, 7, 'e'))).toBe(true);
+    expect(catalog.check(at(4, 1, 'e'))).toBe(true);
+    expect(catalog.check({ kind: 'dropDatabase', database: 'd' })).toBe(true);
+  }
+  // One without an order does not change which was the last.
+  catalog.make({ kind: 'dropDatabase', database: 'd' });
+  expect(() => catalog.check(at(3, 6))).toThrow('a later change of the databases');
+});
+
 describe('databases', () => {
   test('begin with autogen, for ever, in shards of a week', () => {
     expect(withDatabase().database('d')).toEqual({

@@ -3,10 +3,12 @@
 
 import {
   type CatalogChange,
+  type ChangeOrder,
   type Database,
   type RetentionPolicy,
   type RetentionPolicyChange,
   SeriesError,
+  UnavailableError,
 } from '../../contracts/series-store.ts';
 import { minRetention, normalShardDuration } from './durations.ts';
 import { maxShardSeconds } from './parts.ts';
@@ -39,6 +41,8 @@ interface DatabaseState {
 /** As JSON: the catalog in a manifest or a snapshot. */
 export interface CatalogState {
   nextShard: number;
+  /** Of the last change that had one. */
+  order?: ChangeOrder | undefined;
   databases: {
     name: string;
     defaultPolicy: string;
@@ -91,6 +95,7 @@ function policyNotFound(name: string): SeriesError {
 export class Catalog {
   /** The number of the next shard. */
   nextShard = 1;
+  #order: ChangeOrder | undefined;
   readonly #databases = new Map<string, DatabaseState>();
   readonly #shards = new Map<number, ShardSpan>();
 
@@ -145,11 +150,15 @@ export class Catalog {
 
   /** Throws `SeriesError` when it cannot be. False: there is nothing to do. */
   check(change: EngineChange): boolean {
+    if (isBefore(orderOf(change), this.#order)) {
+      throw new UnavailableError('a later change of the databases was made before this one');
+    }
     return this.#effect(change) !== undefined;
   }
 
   /** Returns the shards that are dropped with it. */
   make(change: EngineChange): ShardSpan[] {
+    this.#order = orderOf(change) ?? this.#order;
     return this.#effect(change)?.() ?? [];
   }
 
@@ -319,6 +328,7 @@ export class Catalog {
   save(): CatalogState {
     return {
       nextShard: this.nextShard,
+      ...(this.#order && { order: this.#order }),
       databases: [...this.#databases.values()].map(({ name, defaultPolicy, policies }) => ({
         name,
         defaultPolicy,
@@ -340,8 +350,18 @@ export class Catalog {
     }
     for (const span of saved.shards) catalog.addShard(span);
     catalog.nextShard = saved.nextShard;
+    catalog.#order = saved.order;
     return catalog;
   }
+}
+
+function orderOf(change: EngineChange): ChangeOrder | undefined {
+  return 'order' in change ? change.order : undefined;
+}
+
+function isBefore(one: ChangeOrder | undefined, other: ChangeOrder | undefined): boolean {
+  if (one === undefined || other === undefined) return false;
+  return one.term === other.term ? one.number < other.number : one.term < other.term;
 }
 
 /**

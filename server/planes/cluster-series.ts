@@ -83,6 +83,8 @@ interface ClusterSeriesOptions {
 
 /** From this level of a cluster on all nodes know tokens of sessions over HTTP. */
 const sessionLevel = 4;
+/** From this one on they know the order of changes of databases. */
+const orderLevel = 7;
 /** Between two looks whether the partitions of a tenant's series are to be made equal. */
 const keepEvenMs = 1000;
 
@@ -343,6 +345,7 @@ export class ClusterSeries {
         const term = this.#groups.log(first)?.status().replication?.term;
         return pod?.role === 'leader' && term !== undefined ? { pod, term } : undefined;
       },
+      knowsOrders: () => this.#level >= orderLevel,
     });
     return new DividedSeries({ groups, store, logOf: (group) => this.#groups.log(group) });
   }

@@ -23,12 +23,14 @@ async function startAll(engine: Partial<TsmEngineOptions> = {}): Promise<void> {
   const view = await viewOf(groups.length);
   nodes = numbers.map((number) => new Node(number, root, view, engine));
   for (const node of nodes) await node.start();
-  expect(await change(nodes[3]!, 'CREATE DATABASE db')).toBe('{"results":[{"statement_id":0}]}\n');
+  expect(await change(nodes[3]!, 'CREATE DATABASE db')).toBe(made);
 }
 
 async function change(node: Node, q: string): Promise<string> {
   return (await node.post(`/query?db=db&q=${encodeURIComponent(q)}`, '')).text;
 }
+
+const made = '{"results":[{"statement_id":0}]}\n';
 
 /** The node that leads a group. */
 async function leaderOf(group: number): Promise<Node> {
@@ -101,6 +103,43 @@ test('while leaders go, nothing that was acknowledged is lost, and nothing is th
   expect(failures()).toEqual([]);
 });
 
+test('a DROP DATABASE that is delivered late leaves the database that was made anew', async () => {
+  await startAll();
+  const [own, other] = [groups[0]!, groups[1]!];
+  // Two nodes lead the first partition and the second one.
+  for (let to = 1; (await leaderOf(own)) === (await leaderOf(other)); to = (to % 3) + 1) {
+    const from = await leaderOf(other);
+    from.series.transfer(other, to);
+    await until(() => from.number === to || from.podOfGroup(other)?.role !== 'leader');
+  }
+  const pod = (await leaderOf(other)).podOfGroup(other)!;
+  // The request is on its way for longer than the leader that has sent it leads.
+  let deliver!: () => void;
+  const delivery = new Promise<void>((resolve) => (deliver = resolve));
+  let late: Promise<unknown> | undefined;
+  const real = pod.change.bind(pod);
+  pod.change = (...[sent]) => {
+    pod.change = real;
+    late = delivery.then(() => real(sent));
+    return late as Promise<void>;
+  };
+  const first = await leaderOf(own);
+  const gateway = nodes.find((node) => node !== first && node !== nodes[3])!;
+  const drop = nodes[3]!.post(`/query?q=${encodeURIComponent('DROP DATABASE db')}`, '');
+  await until(() => late !== undefined);
+  await first.stop();
+  await drop;
+  await leaderOf(own);
+  await until(async () => (await change(gateway, 'CREATE DATABASE db')) === made);
+  const lines = Array.from({ length: 40 }, (_, n) => `m,s=${n} v=1 1`);
+  await write(gateway, lines.join('\n'));
+  deliver();
+  await expect(late).rejects.toThrow('a later change of the databases was made');
+  expect(await read(gateway, 'SELECT count(v) FROM m')).toEqual([[0, 40]]);
+  await first.start();
+  expect(failures()).toEqual([]);
+});
+
 test('databases are in all groups, and those of a change that failed half way become equal', async () => {
   await startAll();
   expect(await databases()).toEqual(groups.map(() => ['db']));
@@ -137,7 +176,7 @@ test('a database is dropped everywhere, though a group had no leader', async () 
     Reflect.deleteProperty(pod, 'administer');
   }
   await until(async () => (await databases()).every((names) => names.length === 0));
-  expect(await change(nodes[3]!, 'CREATE DATABASE db')).toBe('{"results":[{"statement_id":0}]}\n');
+  expect(await change(nodes[3]!, 'CREATE DATABASE db')).toBe(made);
   for (const node of nodes) expect(await read(node, 'SELECT count(v) FROM m')).toEqual([]);
   expect(failures()).toEqual([]);
 });

@@ -10,6 +10,7 @@ import {
 } from '../../access/influx/partitions/partitioned-store.ts';
 import {
   type CatalogChange,
+  type ChangeOrder,
   NotLeaderError,
   OutcomeUnknownError,
   SeriesError,
@@ -36,16 +37,27 @@ interface Leading {
 
 type Changed = Pick<Partition, 'change' | 'administer'>;
 
+interface Wanted {
+  readonly how: keyof Changed;
+  readonly change: CatalogChange;
+}
+
+/** Of changes and alignments that this process has begun, whichever store made them. */
+let begun = 0;
+
 interface DividedStoreOptions {
   /** By partition. */
   readonly partitions: readonly GroupPartition[];
   /** Where this node leads the first partition: its pod, and the term. */
   readonly leading: () => Leading | undefined;
+  /** Whether all nodes know orders of changes. */
+  readonly knowsOrders: () => boolean;
 }
 
 export class DividedStore extends PartitionedStore {
   readonly partitions: readonly GroupPartition[];
   readonly #leading: () => Leading | undefined;
+  readonly #knowsOrders: () => boolean;
   /** The term in which the partitions were found equal, and have stayed so. */
   #evenIn: number | undefined;
   /** The term that the change under way began in. */
@@ -55,19 +67,20 @@ export class DividedStore extends PartitionedStore {
   /** Ends with the last change. */
   #changes: Promise<unknown> = Promise.resolve();
 
-  constructor({ partitions, leading }: DividedStoreOptions) {
+  constructor({ partitions, leading, knowsOrders }: DividedStoreOptions) {
     // Partitions are made equal here.
     super({ partitions, align: () => {} });
     this.partitions = partitions;
     this.#leading = leading;
+    this.#knowsOrders = knowsOrders;
   }
 
   override change(change: CatalogChange): Promise<void> {
-    return this.#inTurn((partition) => partition.change(change));
+    return this.#inTurn({ how: 'change', change });
   }
 
   override administer(change: CatalogChange): Promise<void> {
-    return this.#inTurn((partition) => partition.administer(change));
+    return this.#inTurn({ how: 'administer', change });
   }
 
   /** Whether this node leads the first partition, and does not know yet that the others are equal to it. */
@@ -86,28 +99,32 @@ export class DividedStore extends PartitionedStore {
     return this.#inTurn(undefined);
   }
 
-  #inTurn(make: ((partition: Changed) => MaybePromise<void>) | undefined): Promise<void> {
-    const run = (): Promise<void> => this.#changeEvenly(make).finally(() => this.#waiting--);
+  #inTurn(wanted: Wanted | undefined): Promise<void> {
+    const run = (): Promise<void> => this.#changeEvenly(wanted).finally(() => this.#waiting--);
     this.#waiting++;
     const done = this.#changes.then(run, run);
     this.#changes = done;
     return done;
   }
 
-  async #changeEvenly(make?: (partition: Changed) => MaybePromise<void>): Promise<void> {
+  async #changeEvenly(wanted?: Wanted): Promise<void> {
     const leading = this.#leading();
     if (leading === undefined) throw new NotLeaderError(0);
     const { pod, term } = leading;
     const [, ...others] = this.partitions;
     this.#changesIn = term;
+    const order = this.#knowsOrders() ? { term, number: ++begun } : undefined;
     if (term !== this.#evenIn) {
       await this.expectLeading();
-      await alignCatalogs([pod, ...others]);
+      await alignCatalogs([pod, ...others.map((other) => ordered(other, order))]);
     }
     this.#evenIn = undefined;
-    if (make !== undefined) {
-      await this.#changeFirst(make, pod, term);
-      const made = await Promise.allSettled(others.map(async (other) => await make(other)));
+    if (wanted !== undefined) {
+      const { how, change } = wanted;
+      await this.#changeFirst(wanted, pod, term);
+      const made = await Promise.allSettled(
+        others.map(async (other) => await other[how]({ ...change, order })),
+      );
       const errors = made.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
       if (errors.length > 0) throw worst(errors);
     }
@@ -115,13 +132,9 @@ export class DividedStore extends PartitionedStore {
   }
 
   /** What it refuses, all would refuse: nothing has changed then. */
-  async #changeFirst(
-    make: (partition: Changed) => MaybePromise<void>,
-    pod: Changed,
-    term: number,
-  ): Promise<void> {
+  async #changeFirst({ how, change }: Wanted, pod: Changed, term: number): Promise<void> {
     try {
-      await make(pod);
+      await pod[how](change);
     } catch (error) {
       if (!(error instanceof UnavailableError)) this.#evenIn = term;
       throw error;
@@ -129,8 +142,8 @@ export class DividedStore extends PartitionedStore {
   }
 
   /**
-   * Before each attempt to change a partition: resolves if this node has led the first one since the change began. A
-   * change that is late must not come after those of the next leader.
+   * Before each attempt to change a partition: resolves if this node has led the first one since the change began. One
+   * that is sent before, and delivered late, is refused by its order after changes of the next leader.
    */
   async expectLeading(): Promise<void> {
     await this.partitions[0]!.refresh();
@@ -164,4 +177,13 @@ export class DividedStore extends PartitionedStore {
   close(): void {
     for (const partition of this.partitions) partition.close();
   }
+}
+
+/** A partition whose changes have an order. */
+function ordered(partition: AlignedPartition, order: ChangeOrder | undefined): AlignedPartition {
+  return {
+    keptDatabases: () => partition.keptDatabases(),
+    administer: (change) => partition.administer({ ...change, order }),
+    endTurn: () => partition.endTurn(),
+  };
 }
