@@ -13,7 +13,9 @@ export default defineConfig({
   test: {
     include: ['**/*.test.ts'],
     exclude: ['node_modules/**', 'dist/**'],
-    setupFiles: [join(import.meta.dirname, 'test/support/fast-equality.ts')],
+    setupFiles: ['fast-equality.ts', 'test-cost.ts'].map((file) =>
+      join(import.meta.dirname, 'test/support', file),
+    ),
     testTimeout: 300_000,
     hookTimeout: 300_000,
     // Reached only by what never comes: a busy machine is no failure.
