@@ -1,4 +1,4 @@
-// The part of the standard WebAssembly API that this folder uses: Node's types of version 20 leave it out.
+// The part of the standard WebAssembly API that this project uses: Node's types of version 20 leave it out.
 
 declare namespace WebAssembly {
   type Imports = Record<string, Record<string, unknown>>;
@@ -14,6 +14,6 @@ declare namespace WebAssembly {
 
   class Instance {
     readonly exports: unknown;
-    constructor(module: Module, imports: Imports);
+    constructor(module: Module, imports?: Imports);
   }
 }
