@@ -7,6 +7,7 @@
 import { performance } from 'node:perf_hooks';
 import type { StepSource, StepWatcher } from '../../contracts/step-watcher.ts';
 import type { PodAdmission } from '../../contracts/pod-admission.ts';
+import type { ViewedBuffer } from '../../universal-row/bytes.ts';
 import type { Outcome, TurnMember } from '../../universal-row/executor.ts';
 import { initialBytes, RespWriter } from './resp-writer.ts';
 import { type AnsweredClient, sendAll, type TickAnswers, UnsentAnswers } from './unsent-answers.ts';
@@ -82,7 +83,7 @@ export class CommandTick<C extends TickClient = TickClient> {
   #readsNext = false;
   readonly #spareWriters: RespWriter[] = [];
   /** For the next ticks whose answers have to wait: a new one each would have the garbage collected every few hundred ticks. */
-  readonly #spareBuffers: Buffer[] = [];
+  readonly #spareBuffers: ViewedBuffer[] = [];
 
   constructor(options: CommandTickOptions) {
     this.#options = options;
@@ -244,7 +245,7 @@ export class CommandTick<C extends TickClient = TickClient> {
     this.writer.renew(this.#spareBuffers.pop());
   }
 
-  #giveBackBuffer(buf: Buffer): void {
+  #giveBackBuffer(buf: ViewedBuffer): void {
     const isUsual = buf.length === initialBytes;
     if (isUsual && this.#spareBuffers.length < mostSpareBuffers) this.#spareBuffers.push(buf);
   }

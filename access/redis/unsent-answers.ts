@@ -1,6 +1,7 @@
 // Answers of event-loop ticks that have ended, and that wait for the log. The answers of each client leave in their order,
 // whichever log is settled first; a client that waits for nothing does not wait for others that were served in the same tick.
 
+import type { ViewedBuffer } from '../../universal-row/bytes.ts';
 import type { Outcome } from '../../universal-row/executor.ts';
 import { asUnknown } from './unknown-answers.ts';
 
@@ -18,7 +19,7 @@ export interface AnsweredClient {
 
 /** Answers of one tick: client `owners[i]` gets the bytes from `starts[i]` to the next start, or to `end`. */
 export interface TickAnswers<C> {
-  readonly buf: Buffer;
+  readonly buf: ViewedBuffer;
   readonly owners: readonly C[];
   readonly starts: readonly number[];
   readonly end: number;
@@ -46,7 +47,7 @@ interface UnsentListener {
   /** Answers that depend on writes which may be lost become errors. */
   unknown(): void;
   /** Nobody uses the buffer of a tick's answers any more. Of some ticks that is not told. */
-  sent(buf: Buffer): void;
+  sent(buf: ViewedBuffer): void;
 }
 
 export class UnsentAnswers<C extends AnsweredClient> {

@@ -21,8 +21,8 @@ export class SeriesRows {
   readonly #shapeOf: GrowingUint32;
   readonly #ordinalOf: GrowingUint32;
   #removedBits = new Uint32Array(0);
-  #scratchA = viewed(Buffer.allocUnsafeSlow(256));
-  #scratchB = viewed(Buffer.allocUnsafeSlow(256));
+  #scratchA: Buffer = viewed(Buffer.allocUnsafeSlow(256));
+  #scratchB: Buffer = viewed(Buffer.allocUnsafeSlow(256));
 
   constructor(arena: ByteArena, tally: MemoryTally) {
     this.arena = arena;
