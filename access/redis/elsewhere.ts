@@ -24,6 +24,8 @@ export type NodeQuestion =
       readonly isWanted: boolean;
       readonly wantsMisses: boolean;
     }
+  /** The node wants to be shown the commands of these tenants' clients for some seconds; of none: no more. */
+  | { readonly what: 'followCommands'; readonly node: number; readonly tenants: readonly number[] }
   /** Between leaders of groups. */
   | { readonly what: 'partition'; readonly question: PartitionQuestion }
   /** For a group: `GroupPosition`. */

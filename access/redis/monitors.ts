@@ -1,4 +1,4 @@
-// Clients in MONITOR: they are shown every command of their tenant.
+// Clients in MONITOR: they are shown every command of their tenant, of clients of all nodes of a cluster.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import type { CommandEntry } from './commands/registry.ts';
@@ -8,8 +8,16 @@ import type { RespWriter } from './resp-writer.ts';
 interface Monitored {
   readonly db: number;
   readonly address: string;
-  readonly tenant: unknown;
+  readonly tenant: { readonly number: number };
   answer(): RespWriter;
+}
+
+/** The other nodes of a cluster. */
+export interface MonitorsElsewhere {
+  /** The tenants that clients of this node watch from now on. */
+  watch(tenants: readonly number[]): void;
+  /** Shows a line to the clients of other nodes. */
+  show(tenant: number, line: string): void;
 }
 
 // So many bytes of a word are shown, and another word is begun while its line is shorter.
@@ -19,16 +27,27 @@ const lineBytes = 8192;
 export class Monitors<C extends Monitored = Monitored> {
   readonly #clients = new Set<C>();
 
+  elsewhere: MonitorsElsewhere | undefined;
+  /** Clients of other nodes may watch. */
+  isWatchedElsewhere = false;
+
+  /** 0 where nobody watches. */
   get size(): number {
-    return this.#clients.size;
+    return this.#clients.size + (this.isWatchedElsewhere ? 1 : 0);
   }
 
   add(client: C): void {
     this.#clients.add(client);
+    this.#tellOthers();
   }
 
   delete(client: C): void {
-    this.#clients.delete(client);
+    if (this.#clients.delete(client)) this.#tellOthers();
+  }
+
+  #tellOthers(): void {
+    const tenants = Array.from(this.#clients, ({ tenant }) => tenant.number);
+    this.elsewhere?.watch([...new Set(tenants)]);
   }
 
   /** Shows a command of `client` to those that watch its tenant. */
@@ -48,6 +67,14 @@ export class Monitors<C extends Monitored = Monitored> {
   show(client: C, line: string): void {
     for (const monitor of this.#clients) {
       if (monitor.tenant === client.tenant) monitor.answer().raw(line);
+    }
+    if (this.isWatchedElsewhere) this.elsewhere?.show(client.tenant.number, line);
+  }
+
+  /** Shows lines of another node. */
+  hear(tenant: number, lines: string): void {
+    for (const monitor of this.#clients) {
+      if (monitor.tenant.number === tenant) monitor.answer().raw(lines);
     }
   }
 }

@@ -25,10 +25,10 @@ export const generalDifferences: readonly string[] = [
     'about rows take 1,023 arguments (`WATCH`, `CLIENT LIST ID` and `PUBSUB NUMSUB` 16,383; `SUBSCRIBE` any ' +
     'number) of at most 64 kB each.',
   'Settings of redis-server about how it works inside, its files and its replicas (`hz`, `save`, `lazyfree-*`, `list-compress-depth`, `repl-*` and others) are kept by `CONFIG SET` and have no effect.',
-  'In a cluster `CLIENT LIST`, `KILL`, `UNBLOCK`, `PAUSE` and `UNPAUSE`, `SLOWLOG`, `ACL LOG`, `PUBSUB`, `LATENCY`, `CONFIG SET`, `CONFIG RESETSTAT` and the sums of `INFO` are about all nodes in reach, and ' +
-    'within `MULTI` about the node of the client. Ids of clients and of slow commands have the number of their node above 32 bits. `MONITOR`, `MEMORY STATS` and ' +
+  'In a cluster `CLIENT LIST`, `KILL`, `UNBLOCK`, `PAUSE` and `UNPAUSE`, `SLOWLOG`, `ACL LOG`, `PUBSUB`, `LATENCY`, `MONITOR`, `CONFIG SET`, `CONFIG RESETSTAT` and the sums of `INFO` are about all nodes in reach, and ' +
+    'within `MULTI` about the node of the client. Ids of clients and of slow commands have the number of their node above 32 bits. `MEMORY STATS` and ' +
     '`CLIENT TRACKING` with `REDIRECT` are about the node of the client.',
-  '`MONITOR` cuts words at 1 kB and commands at 8 kB.',
+  '`MONITOR` cuts words at 1 kB and commands at 8 kB. In a cluster it shows those of other nodes from a moment after its answer; a line of `node:2` tells how many of that node were left out, as there was no room for them.',
   'A tenant at one of its limits is refused with `LIMIT` what may need more room.',
   '`maxmemory` counts the memory of rows of `memory` databases and 768 kB for the server itself; of `kv` databases a limit below that refuses writes, others do not count. Where its policy evicts, a command makes room among the rows of its own tenant, ' +
     'in `memory` databases; memory is looked at every 32 commands.',

@@ -81,8 +81,8 @@ export class ClusterMessages {
   }
 
   /** Sends a frame to one node; false where that cannot be told now. */
-  send(node: number, frame: Buffer): boolean {
-    return this.#outgoing.get(node)?.send(frame) === true;
+  send(node: number, frame: Buffer, unsentBytes = maxUnsentBytes): boolean {
+    return this.#outgoing.get(node)?.send(frame, unsentBytes) === true;
   }
 
   #incoming(): LinkHandler {
@@ -165,8 +165,8 @@ class OutgoingLink {
     this.#retryMs = Math.min(this.#retryMs * 2, retryMs.last);
   }
 
-  send(frame: Buffer): boolean {
-    if (this.#link === undefined || this.#link.unsentBytes > maxUnsentBytes) return false;
+  send(frame: Buffer, unsentBytes = maxUnsentBytes): boolean {
+    if (this.#link === undefined || this.#link.unsentBytes > unsentBytes) return false;
     this.#link.send(frame);
     return true;
   }

@@ -33,8 +33,9 @@ import type { PodServerOptions } from '../../storage-node/pod-server/served-pods
 import { openReplica, type ReplicaHostOptions } from '../../storage-node/replica-host.ts';
 import type { Refusable, RowCommands } from '../../universal-row/executor.ts';
 import { ClusterChanges, type ChangesHeard } from './cluster-changes.ts';
-import { linkSamples, replicaSamples, wayStats } from './cluster-samples.ts';
+import { linkSamples, monitorSamples, replicaSamples, wayStats } from './cluster-samples.ts';
 import { ClusterMessages } from './cluster-messages.ts';
+import { ClusterMonitors, type ClusterMonitorsOptions, monitorFrame } from './cluster-monitors.ts';
 import type { FsyncPolicy } from '../../storage-node/replicator/partition-log.ts';
 import type { PlaneCluster } from './messages.ts';
 import {
@@ -86,6 +87,7 @@ interface ClusterRowsOptions {
   readonly changes: () => ChangesHeard | undefined;
   /** A client of another node has published a message to a tenant. False when it is dropped. */
   readonly heard: (tenant: number, message: PublishedMessage) => boolean;
+  readonly monitors: Pick<ClusterMonitorsOptions, 'heard' | 'watched'>;
   readonly report: Report;
   readonly fatal: (error: unknown) => void;
 }
@@ -137,6 +139,7 @@ export class ClusterRows implements Elsewhere {
   readonly turns = new GroupTurns();
   readonly messages: ClusterMessages;
   readonly changes: ClusterChanges;
+  readonly monitors: ClusterMonitors;
   readonly #options: ClusterRowsOptions;
   readonly #groups: PlaneGroups<Pod>;
   readonly #server: PodServer;
@@ -183,7 +186,10 @@ export class ClusterRows implements Elsewhere {
       },
       scriptsOf: options.scriptsOf,
       opened: options.nodeIsThere,
-      closed: (node) => this.changes.followedBy(node, false, false),
+      closed: (node) => {
+        this.changes.followedBy(node, false, false);
+        this.monitors.watchedBy(node, []);
+      },
       answer: (question) => this.#answer(question as NodeQuestion),
       report,
       failed: fatal,
@@ -195,8 +201,17 @@ export class ClusterRows implements Elsewhere {
       tell: (isWanted, wantsMisses) => this.ask(this.#follows(isWanted, wantsMisses)),
       heard: options.changes,
     });
+    this.monitors = new ClusterMonitors({
+      node: options.data.node,
+      send: (node, frame, unsentBytes) => this.messages.send(node, frame, unsentBytes),
+      tell: (tenants) => this.ask({ what: 'followCommands', node: options.data.node, tenants }),
+      ...options.monitors,
+    });
     this.messages = new ClusterMessages(groups.context, groups.listener, options.heard, {
-      frame: (type, reader) => this.changes.frame(type, reader),
+      frame: (type, reader) => {
+        if (type === monitorFrame) this.monitors.frame(reader);
+        else this.changes.frame(type, reader);
+      },
       drained: (node) => this.changes.drained(node),
       interrupted: () => options.changes()?.missed(),
     });
@@ -308,6 +323,10 @@ export class ClusterRows implements Elsewhere {
       return this.#groups.position(group, copies, ms, local);
     }
     if (question.what === 'partition') return this.#options.answerPartition(question.question);
+    if (question.what === 'followCommands') {
+      this.monitors.watchedBy(question.node, question.tenants);
+      return undefined;
+    }
     if (question.what !== 'followChanges') return this.#options.answer(question);
     this.changes.followedBy(question.node, question.isWanted, question.wantsMisses);
     return undefined;
@@ -338,6 +357,7 @@ export class ClusterRows implements Elsewhere {
       ...replicaSamples('redis', this.#groups.replicaStates()),
       ...wayStats(Array.from(this.#executors.values(), ({ stats }) => stats)),
       ...linkSamples(links),
+      ...monitorSamples(this.monitors),
     ];
   }
 
@@ -450,6 +470,7 @@ export class ClusterRows implements Elsewhere {
     await this.#follower.ended();
     for (const executor of this.#executors.values()) executor.close();
     for (const { link } of this.#links.values()) link.close();
+    this.monitors.close();
     this.messages.close();
     this.#server.close();
     await this.#groups.close();

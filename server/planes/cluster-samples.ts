@@ -93,3 +93,10 @@ export function linkSamples(
   }
   return samples;
 }
+
+export function monitorSamples({ dropped }: { readonly dropped: number }): MetricSample[] {
+  const samples: MetricSample[] = [];
+  const help = 'Commands that clients of other nodes in MONITOR were not shown.';
+  adder(samples, {})('counter', 'cluster_monitor_dropped', help, dropped);
+  return samples;
+}

@@ -375,6 +375,12 @@ async function joinCluster(of: PlaneCluster): Promise<void> {
     },
     changes: () => server?.changes,
     heard: (tenant, message) => server?.hear(tenant, message) ?? true,
+    monitors: {
+      heard: (tenant, lines) => server?.monitors.hear(tenant, lines),
+      watched: (isWatched) => {
+        if (server !== undefined) server.monitors.isWatchedElsewhere = isWatched;
+      },
+    },
     report: log,
     fatal,
   });
@@ -419,6 +425,7 @@ async function start(): Promise<void> {
   if (pods.cluster === undefined) await divided.dropOrphans();
   server = newServer();
   server.elsewhere = pods.cluster;
+  server.monitors.elsewhere = pods.cluster?.monitors;
   server.changes.elsewhere = pods.cluster?.changes;
   server.cache = cache.inUse;
   await gatherLibraries();

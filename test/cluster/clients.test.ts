@@ -73,6 +73,25 @@ describe('Redis', () => {
     for (const client of subscribers) client.disconnect();
   });
 
+  test('shows MONITOR at one node what clients of all nodes do, those of its tenant', async () => {
+    const monitor = await nodes[0]!.monitor();
+    const shown: string[] = [];
+    monitor.on('monitor', (_time: string, args: string[]) => shown.push(args.join(' ')));
+    let n = 0;
+    const all = (): boolean => each.every((i) => shown.some((line) => line === `set seen ${i}`));
+    for (; !all(); n++) {
+      for (const i of each) await nodes[i]!.set('seen', i);
+      await pause(20);
+    }
+    // Each once, whichever node leads the row.
+    await nodes[1]!.set('seen', 'the last');
+    while (!shown.includes('set seen the last')) await pause(20);
+    for (const i of each) {
+      expect(shown.filter((line) => line === `set seen ${i}`).length).toBeLessThanOrEqual(n);
+    }
+    monitor.disconnect();
+  });
+
   test('reads a stream in a group at one node that is written at another', async () => {
     const [a, b, c] = nodes as [Redis, Redis, Redis];
     await a.xgroup('CREATE', 'stream', 'group', '$', 'MKSTREAM');
