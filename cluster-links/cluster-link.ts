@@ -19,6 +19,7 @@ import {
   type ServerHandshake,
 } from '../universal-row/protocol/hello.ts';
 import { WireError, WireWriter } from '../universal-row/protocol/wire.ts';
+import { everyInterval } from './shared-interval.ts';
 
 /** Options shared by the links of a process. */
 export interface LinkContext {
@@ -87,7 +88,7 @@ export class ClusterLink {
   #peer: LinkPeer | undefined;
   #isClosed = false;
   #isPaused = false;
-  #timer: NodeJS.Timeout | undefined;
+  #stopTurns: (() => void) | undefined;
   /** Since the timer's last turn. */
   #hasHeard = true;
   #hasSent = true;
@@ -186,8 +187,8 @@ export class ClusterLink {
   #keepAlive(): void {
     this.#heardAt = performance.now();
     this.#turnAt = this.#heardAt;
-    this.#timer = setInterval(() => this.#turn(), Math.min(pingMs, this.#silenceMs / 4));
-    this.#timer.unref();
+    const everyMs = Math.min(pingMs, this.#silenceMs / 4);
+    this.#stopTurns = everyInterval(everyMs, () => this.#turn());
   }
 
   #turn(): void {
@@ -224,7 +225,7 @@ export class ClusterLink {
   #end(error: Error | undefined, hasLastBytes: boolean): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    clearInterval(this.#timer);
+    this.#stopTurns?.();
     if (hasLastBytes) sendLastBytes(this.#socket);
     else this.#socket.destroy();
     this.#options.ended(this, error);

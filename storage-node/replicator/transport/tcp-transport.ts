@@ -37,6 +37,7 @@ export class TcpTransport implements Transport {
   readonly #limits: LaneLimits;
   readonly #peers = new Map<number, Peer>();
   readonly #unflushed = new Set<LaneSocket>();
+  /** While a link is missing that this node makes. */
   #timer: NodeJS.Timeout | undefined;
   /** The number of this node; 0 before `start`. */
   #self = 0;
@@ -85,8 +86,6 @@ export class TcpTransport implements Transport {
         open: (link) => this.#establish(this.#recognise(link.peer), lane, link),
       });
     }
-    this.#timer = setInterval(() => this.#dialAll(), redialMs);
-    this.#timer.unref();
     this.#dialAll();
   }
 
@@ -105,7 +104,7 @@ export class TcpTransport implements Transport {
   }
 
   close(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#keepDialling(false);
     this.flush();
     if (this.#listener !== undefined) {
       this.#listener = undefined;
@@ -119,17 +118,28 @@ export class TcpTransport implements Transport {
 
   #drop(peer: Peer, why: string): void {
     if (peer.drop(why)) this.#listener?.onDown(peer.node);
+    this.#keepDialling(this.#listener !== undefined);
   }
 
   #dialAll(): void {
     if (this.#listener === undefined) return;
     const now = performance.now();
+    let isWhole = true;
     for (const peer of this.#peers.values()) {
-      if (peer.node <= this.#self || now < peer.dialAt) continue;
+      if (peer.node <= this.#self) continue;
       for (const lane of lanes) {
-        if (peer.sockets[lane] === undefined && !peer.dialing[lane]) this.#dial(peer, lane);
+        if (peer.sockets[lane] !== undefined) continue;
+        isWhole = false;
+        if (now >= peer.dialAt && !peer.dialing[lane]) this.#dial(peer, lane);
       }
     }
+    this.#keepDialling(!isWhole);
+  }
+
+  #keepDialling(isWanted: boolean): void {
+    if (isWanted === (this.#timer !== undefined)) return;
+    clearInterval(this.#timer);
+    this.#timer = isWanted ? setInterval(() => this.#dialAll(), redialMs).unref() : undefined;
   }
 
   #dial(peer: Peer, lane: Lane): void {
@@ -190,6 +200,7 @@ export class TcpTransport implements Transport {
     this.#unflushed.delete(socket);
     if (peer.sockets[lane] !== socket) return;
     peer.sockets[lane] = undefined;
+    this.#keepDialling(this.#listener !== undefined);
     peer.failed(performance.now(), Math.random(), error?.message ?? 'the node closed the link');
     if (lane === Lane.control) {
       // Messages queued in the other lanes are useless for a node that is gone.

@@ -1,0 +1,33 @@
+// One timer for all links of a thread that look after their peers equally often: with one each, a thread with some links
+// would wake up for every one of them, and so would their peers for every ping.
+
+const intervals = new Map<number, SharedInterval>();
+
+class SharedInterval {
+  readonly members = new Set<() => void>();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(ms: number) {
+    this.#timer = setInterval(() => {
+      for (const turn of this.members) turn();
+    }, ms);
+    this.#timer.unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+}
+
+/** Calls `turn` about every `ms` milliseconds, with all others of that interval, until the result is called. */
+export function everyInterval(ms: number, turn: () => void): () => void {
+  const interval = intervals.get(ms) ?? new SharedInterval(ms);
+  intervals.set(ms, interval);
+  interval.members.add(turn);
+  return () => {
+    interval.members.delete(turn);
+    if (interval.members.size > 0 || intervals.get(ms) !== interval) return;
+    intervals.delete(ms);
+    interval.stop();
+  };
+}
