@@ -6,7 +6,7 @@
 //             while a sync is under way and the oldest one that waits for none is two seconds old
 //   no        only strict ones do, and a segment is synced when it is full
 //
-// There is no timer: the pod asks at each tick at least.
+// There is no timer: the pod asks at each tick at least, and ticks for as long as a sync will be due.
 
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { FsyncPolicy } from '../partition-log.ts';
@@ -61,6 +61,13 @@ export class GroupCommit {
     this.#cycle = this.#run().catch((error: unknown) => {
       if (!this.#stopped) this.#fatal(error instanceof Error ? error : new Error(String(error)));
     });
+  }
+
+  /** Whether a sync will be due, without anything more being written. */
+  get needsTicks(): boolean {
+    if (this.#running || this.#waiting.length > 0) return true;
+    if (this.#oldestAt === Infinity) return false;
+    return this.policy !== 'no' || this.#wal.unsettled;
   }
 
   /** Resolves when no sync is in progress. No callback is called any more. */

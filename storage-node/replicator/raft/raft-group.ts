@@ -450,11 +450,11 @@ export class RaftGroup implements ProposalLog {
     if (this.sleepsWith(node)) this.wake();
     const wasThere = this.#leader !== 0 && nodeOfReplica(this.#leader) === node;
     if (!wasThere || this.#role === Role.leader || this.#closed) return undefined;
+    this.#quiescence.active();
     // Where there are leases the time-out is waited for, as was promised.
     if (this.#promise.isBound) return undefined;
     const { voters } = this.#applier.conf;
     const left = voters.filter((id) => id !== this.#leader).sort((a, b) => a - b);
-    this.#quiescence.active();
     this.#p.engine.forgetLeader(this.handle);
     this.#p.touch();
     const rank = left.indexOf(this.replica);

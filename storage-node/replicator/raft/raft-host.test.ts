@@ -15,6 +15,8 @@ import { RegisterMachine } from './register-fixture.ts';
 import { replicaId } from './replica-id.ts';
 import { until } from '../../../test/support/until.ts';
 
+type HostOptions = Parameters<typeof RaftHost.open>[0];
+
 const module = loadEngineModule();
 
 class TestNode {
@@ -32,7 +34,10 @@ class TestNode {
     this.#links = links;
   }
 
-  async start(groups: number, options: { segmentBytes?: number; maxLogBytes?: number } = {}) {
+  async start(
+    groups: number,
+    options: Partial<Pick<HostOptions, 'segmentBytes' | 'maxLogBytes' | 'fsync'>> = {},
+  ) {
     this.host = await RaftHost.open({
       disk: realDisk,
       directory: join(this.#directory, 'wal'),
@@ -45,7 +50,7 @@ class TestNode {
       electionTicks: 10,
       heartbeatTicks: 2,
       module,
-      limits: { checkpointEntries: 50, keptEntries: 10 },
+      limits: { checkpointEntries: 50, keptEntries: 10, idleTicks: 10 },
       ...options,
     });
     const first = firstPosition([1, 2, 3].map((node) => replicaId(node)));
@@ -155,3 +160,31 @@ test('after a stop of one node the others go on, and it catches up when it is ba
   await down.start(1);
   await until(() => down.machines[0]!.registers.get('key 149') === 'x');
 });
+
+test.each([false, true])(
+  'no time passes for groups that sleep, until there is a write or their leader is gone (leases: %s)',
+  async (hasLeases) => {
+    const all = nodes(3);
+    for (const node of all) await node.start(2, { fsync: 'everysec' });
+    for (const { groups } of all) for (const group of groups) group.setLeases(hasLeases);
+    const leads = (among: TestNode[]) => (): boolean =>
+      [0, 1].every((group) => leaderOf(among, group) !== undefined);
+    const isStill = (): boolean => all.every(({ host }) => !host.isTicking);
+    await until(leads(all));
+    await until(isStill);
+    expect(all.map(({ host }) => host.pod.asleep)).toEqual([2, 2, 2]);
+    leaderOf(all, 0)!.propose(Buffer.from('name=value'));
+    const hasIt = ({ machines }: TestNode): boolean =>
+      machines[0]!.registers.get('name') === 'value';
+    await until(() => all.every(hasIt));
+    await until(isStill);
+    // What was written is on disk by then.
+    for (const { host } of all) {
+      const { appendedLsn, durableLsn } = host.pod.status();
+      expect(durableLsn).toBe(appendedLsn);
+    }
+    const down = all.find(({ groups }) => groups[0]!.role === 'leader')!;
+    await down.host.close();
+    await until(leads(all.filter((node) => node !== down)));
+  },
+);

@@ -1,4 +1,5 @@
-// The groups of a node on real time: runs a `RaftPod` on the event loop, with one timer, and carries its messages.
+// The groups of a node on real time: runs a `RaftPod` on the event loop, with one timer, and carries its messages. The
+// timer stops while all groups sleep.
 //
 // Inputs of an event-loop tick (messages, proposals, ends of syncs) are processed once, at its end:
 // all groups' decisions, one write to the log, one write to each connection.
@@ -50,7 +51,8 @@ export class RaftHost {
   readonly #options: RaftHostOptions;
   readonly #clock: Clock;
   readonly #tickMs: number;
-  readonly #timer: NodeJS.Timeout;
+  /** While something waits for time to pass. */
+  #timer: NodeJS.Timeout | undefined;
   #lastTickAt: number;
   #comparedAt: { monotonic: number; wall: number };
   #tickDue = false;
@@ -98,7 +100,6 @@ export class RaftHost {
     this.#tickMs = options.tickMs ?? defaultTickMs;
     this.#lastTickAt = this.#clock.monotonic();
     this.#comparedAt = { monotonic: this.#lastTickAt, wall: this.#clock.now() };
-    this.#timer = setInterval(() => this.#onTimer(), this.#tickMs);
     const { cluster, node } = options.ids;
     options.transport?.start(
       { cluster, node, incarnation: pod.incarnation },
@@ -118,6 +119,11 @@ export class RaftHost {
       },
     );
     this.schedule();
+  }
+
+  /** Whether time passes for the groups: not while all of them sleep. */
+  get isTicking(): boolean {
+    return this.#timer !== undefined;
   }
 
   openGroup(options: OpenGroupOptions): RaftGroup {
@@ -159,10 +165,24 @@ export class RaftHost {
       if (this.#tickDue) this.#tick(began);
       if (this.pod.work()) this.schedule();
       this.#options.transport?.flush();
+      this.#keepTime();
     } catch (error) {
       this.#fail(error as Error);
     }
     this.longestTurnMs = Math.max(this.longestTurnMs, this.#clock.monotonic() - began);
+  }
+
+  #keepTime(): void {
+    const { needsTicks } = this.pod;
+    if (needsTicks === (this.#timer !== undefined)) return;
+    if (!needsTicks) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+      return;
+    }
+    // No time has passed for those that slept.
+    this.#lastTickAt = this.#clock.monotonic();
+    this.#timer = setInterval(() => this.#onTimer(), this.#tickMs);
   }
 
   /**

@@ -258,11 +258,18 @@ export class RaftPod {
         this.#touched.add(group);
         this.#options.wake();
       },
-      time: () => void this.#timed.add(group),
+      time: () => {
+        this.#timed.add(group);
+        this.#options.wake();
+      },
       now: () => this.#ticks,
       awake: (isAwake) => {
-        if (isAwake) this.#awake.add(o.group);
-        else this.#awake.delete(o.group);
+        if (!isAwake) {
+          this.#awake.delete(o.group);
+          return;
+        }
+        this.#awake.add(o.group);
+        this.#options.wake();
       },
       isFull: () => this.#ballast.failure !== undefined,
     });
@@ -321,6 +328,15 @@ export class RaftPod {
       if (!group.sleepsWith(node)) continue;
       this.#atTick(Math.floor(groups++ / groupsPerTick), () => group.wake());
     }
+  }
+
+  /**
+   * Whether anything waits for time to pass. Where that is not so its owner may stop calling `tick`; it looks again after
+   * each `work`.
+   */
+  get needsTicks(): boolean {
+    if (this.#awake.size > 0 || this.#timed.size > 0 || this.#due.size > 0) return true;
+    return this.#commit.needsTicks || this.#isLogTooLong;
   }
 
   /** Time advances by one tick. */
@@ -491,7 +507,7 @@ export class RaftPod {
    * time.
    */
   #limitLog(): void {
-    if (this.#wal.bytes <= (this.#options.maxLogBytes ?? defaultMaxLogBytes)) return;
+    if (!this.#isLogTooLong) return;
     let left = checkpointsAtOnce;
     for (const number of this.#wal.pinning()) {
       const group = this.#byNumber.get(number);
@@ -500,6 +516,10 @@ export class RaftPod {
     }
     // A group that released segments while others were being deleted did not cause another check.
     void this.#wal.collect();
+  }
+
+  get #isLogTooLong(): boolean {
+    return this.#wal.bytes > (this.#options.maxLogBytes ?? defaultMaxLogBytes);
   }
 
   /** The engine has given the group up: its replica must be opened anew from the log, in a new life of the pod. */

@@ -17,7 +17,11 @@ export class Links {
         return true;
       },
       flush: () => undefined,
-      close: () => Promise.resolve(void this.#listeners.delete(node)),
+      close: () => {
+        this.#listeners.delete(node);
+        for (const other of this.#listeners.values()) setImmediate(() => other.onDown(node));
+        return Promise.resolve();
+      },
     };
   }
 }
