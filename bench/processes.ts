@@ -80,12 +80,13 @@ async function row(
   idle: { several: number; one: number },
   test: string,
   pipeline: number,
-  { rounds, requests, keys }: ProcessesOptions,
+  { rounds, requests, keys, processes }: ProcessesOptions,
 ): Promise<Row> {
   const load = { test, pipeline, keys };
   const count = requests * Math.ceil(Math.sqrt(pipeline));
-  // The code is compiled, and most keys are there.
-  for (const server of [one, several]) await runRedisBenchmark(server, load, count);
+  // The code is compiled, which takes as many commands in each of the processes, and most keys are there.
+  await runRedisBenchmark(one, load, count);
+  await runRedisBenchmark(several, load, count * processes);
   const taken: { ours: number[]; peer: number[] } = { ours: [], peer: [] };
   for (let round = 1; round <= rounds; round++) {
     taken.ours.push(await microsOf(several, idle.several, load, count));
