@@ -20,16 +20,15 @@ export const hashed = {
 let high = 0;
 let low = 0;
 
-/** Upper 32 bits of a product of two 32-bit numbers, unsigned. */
+/** Upper 32 bits of a product of two unsigned 32-bit numbers. No sum in here exceeds 32 bits. */
 function upperProduct(a: number, b: number): number {
   const aLow = a & 0xffff;
   const aHigh = a >>> 16;
   const bLow = b & 0xffff;
   const bHigh = b >>> 16;
-  const middle = aHigh * bLow + ((aLow * bLow) >>> 16);
-  return (
-    (aHigh * bHigh + Math.floor(middle / 65536) + (aLow * bHigh + (middle & 0xffff)) / 65536) | 0
-  );
+  const middle = (Math.imul(aHigh, bLow) + (Math.imul(aLow, bLow) >>> 16)) | 0;
+  const cross = (Math.imul(aLow, bHigh) + (middle & 0xffff)) | 0;
+  return (Math.imul(aHigh, bHigh) + (middle >>> 16) + (cross >>> 16)) | 0;
 }
 
 function multiply(h: number, l: number): void {

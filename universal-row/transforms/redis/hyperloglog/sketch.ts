@@ -7,6 +7,7 @@
 // Sparse, they are runs: 00xxxxxx x+1 zeros; 01xxxxxx yyyyyyyy as many as 256x+y+1; 1vvvvvxx x+1 times v+1.
 // Which bytes stand for a set of registers depends on the order of the additions, and follows Redis.
 
+import { equalBytes } from '../../../bytes.ts';
 import { encodingLimits } from '../support/encoding-limits.ts';
 import { registerCount } from './hash.ts';
 
@@ -21,13 +22,13 @@ const encodingAt = 4;
 const staleAt = 15;
 const maxSparseCount = 32;
 const maxShortZeros = 64;
-const magic = 0x48594c4c;
+const magic = Buffer.from('HYLL');
 
 export const Encoding = { dense: 0, sparse: 1 } as const;
 
 /** Whether the bytes begin as a HyperLogLog does and have a length that one can have. */
 export function isSketch(b: Buffer, s: number, n: number): boolean {
-  if (n < headerBytes || b.readUInt32BE(s) !== magic) return false;
+  if (n < headerBytes || !equalBytes(b, s, magic.length, magic, 0, magic.length)) return false;
   const encoding = b[s + encodingAt]!;
   return encoding === Encoding.sparse || (encoding === Encoding.dense && n === denseBytes);
 }
@@ -126,7 +127,7 @@ export class Sketch {
   /** Begins with one that is empty. */
   clear(): void {
     this.b.fill(0, 0, headerBytes);
-    this.b.writeUInt32BE(magic, 0);
+    magic.copy(this.b);
     this.b[encodingAt] = Encoding.sparse;
     this.length = this.#putZeros(headerBytes, registerCount);
     this.#forget();
