@@ -1,4 +1,7 @@
 // `polyrow import`: RDB files and running redis-servers into a server, writers going on; interrupted and resumed.
+//
+//   POLYROW_FULL=1    100 kills of each kind of import instead of a few
+//   KILLS=n           that many; KILL_SEED=n repeats the moments of a run
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,9 +23,13 @@ import { redisInstalled } from '../commands/redis-server.ts';
 import { Polyrow } from '../support/polyrow.ts';
 import { Random } from '../support/random.ts';
 import { RedisProcess } from '../support/redis-server.ts';
+import { seedFrom } from '../support/seed.ts';
 import type { RespClient, Word } from '../support/resp-client.ts';
 import { type RespValue, show } from '../support/resp-value.ts';
 
+const full = process.env['POLYROW_FULL'] === '1';
+const kills = Number(process.env['KILLS'] ?? (full ? 100 : 3));
+const seed = seedFrom('KILL_SEED');
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -62,6 +69,11 @@ class Import {
 
   async code(): Promise<number | null> {
     return (await this.#exit)[0] as number | null;
+  }
+
+  async kill(): Promise<void> {
+    this.child.kill('SIGKILL');
+    await this.#exit;
   }
 
   async says(text: string): Promise<void> {
@@ -234,35 +246,49 @@ describe.skipIf(!redisInstalled)('polyrow import', { timeout: 400_000 }, () => {
     expect(await ours.text('FUNCTION', 'LIST')).toBe('*[]');
   });
 
-  test('an import of a file that is killed goes on where it was', async () => {
+  test(`an import of a file that is killed goes on where it was, ${kills} kills`, {
+    timeout: 3_600_000,
+  }, async () => {
+    const random = new Random(seed);
     const large = await redis();
     const theirs = await large.client();
-    await theirs.command('DEBUG', 'POPULATE', '300000', 'key', '40');
+    await fill(theirs);
+    await theirs.command('DEBUG', 'POPULATE', '60000', 'key', '40');
     const target = await polyrow();
-    const file = await saved(large, theirs);
-    const words = ['--rdb', file, '--to', `redis://127.0.0.1:${target.redisPort}`];
-    let kills = 0;
-    for (; kills < 3; kills++) {
-      const before = existsSync(`${file}.import`) ? statSync(`${file}.import`).mtimeMs : 0;
-      const run = new Import(...words);
-      while (run.child.exitCode === null) {
-        if (existsSync(`${file}.import`) && statSync(`${file}.import`).mtimeMs > before) break;
-        await sleep(5);
-      }
-      if (run.child.exitCode !== null) break;
-      run.child.kill('SIGKILL');
-      await run.code();
-    }
-    expect(kills).toBeGreaterThan(0);
-    if (existsSync(`${file}.import`)) {
-      const last = new Import(...words);
-      expect(await last.code()).toBe(0);
-      expect(last.output).toContain('resumes at');
-      expect(last.output).toContain('300000 keys');
-    }
     const ours = await target.client();
-    expect(await ours.text('DBSIZE')).toBe(':300000');
-    expect(await ours.text('GET', 'key:299999')).toBe(await theirs.text('GET', 'key:299999'));
+    const file = await saved(large, theirs);
+    const state = `${file}.import`;
+    const words = ['--rdb', file, '--to', `redis://127.0.0.1:${target.redisPort}`];
+    const savedAt = (): number => (existsSync(state) ? statSync(state).mtimeMs : 0);
+    const compare = async (): Promise<void> => {
+      await expectSame(theirs, ours, [
+        [0, 0],
+        [3, 3],
+      ]);
+      expect(existsSync(state)).toBe(false);
+      await ours.command('FLUSHALL');
+    };
+    let killed = 0;
+    while (killed < kills) {
+      // At any moment of a start now and then, and otherwise some time after the next note of its progress.
+      const before = savedAt();
+      const isEarly = random.below(4) === 0;
+      const run = new Import(...words);
+      while (!isEarly && run.child.exitCode === null && savedAt() === before) await sleep(2);
+      await Promise.race([sleep(random.below(isEarly ? 1000 : 300)), run.code()]);
+      if (run.child.exitCode === null) {
+        await run.kill();
+        killed++;
+        continue;
+      }
+      expect(`${run.child.exitCode} ${run.output}`).toMatch(/^0 /);
+      await compare();
+    }
+    const isBegun = existsSync(state);
+    const last = new Import(...words);
+    expect(`seed ${seed}: ${await last.code()} ${last.output}`).toMatch(/^seed \d+: 0 /);
+    expect(last.output.includes('resumes at')).toBe(isBegun);
+    await compare();
   });
 
   describe('damage', () => {
@@ -339,8 +365,10 @@ describe.skipIf(!redisInstalled)('polyrow import', { timeout: 400_000 }, () => {
     ['memory', []],
     ['kv', ['--repl-diskless-sync', 'no']],
   ])(
-    'a redis-server whose writers go on, into the %s model; killed, and resumed',
+    `a redis-server whose writers go on, into the %s model; killed ${kills} times, and resumed`,
+    { timeout: 3_600_000 },
     async (model, flags) => {
+      const random = new Random(seed);
       const master = await redis(
         ...['--repl-backlog-size', '64mb', '--repl-diskless-sync-delay', '0'],
         ...flags,
@@ -358,19 +386,19 @@ describe.skipIf(!redisInstalled)('polyrow import', { timeout: 400_000 }, () => {
         state,
       ];
       let isOver = false;
-      const writing = write(await master.client(), new Random(1), () => isOver);
+      const writing = write(await master.client(), new Random(seed), () => isOver);
       try {
-        // Once while the snapshot is loaded, and then while commands follow.
-        const first = new Import(...words);
-        while (!existsSync(state)) await sleep(2);
-        first.child.kill('SIGKILL');
-        await first.code();
-        for (let kills = 0; kills < 2; kills++) {
+        for (let kill = 0; kill < kills; kill++) {
           const run = new Import(...words, '--json');
-          await run.says('"phase":"live"');
-          await sleep(300);
-          run.child.kill('SIGKILL');
-          await run.code();
+          if (kill % 3 === 0) {
+            // While the snapshot is loaded, or at any moment of a start that resumes.
+            while (!existsSync(state)) await sleep(2);
+            await sleep(random.below(kill === 0 ? 20 : 1000));
+          } else {
+            await run.says('"phase":"live"');
+            await sleep(random.below(400));
+          }
+          await run.kill();
         }
         const last = new Import(...words, '--json');
         await last.says('"phase":"live"');
@@ -378,7 +406,7 @@ describe.skipIf(!redisInstalled)('polyrow import', { timeout: 400_000 }, () => {
         isOver = true;
         expect(await writing).toBeGreaterThan(100);
         last.child.kill('SIGINT');
-        expect(`${await last.code()} ${last.output}`).toMatch(/^0 /);
+        expect(`seed ${seed}: ${await last.code()} ${last.output}`).toMatch(/^seed \d+: 0 /);
       } finally {
         isOver = true;
         await writing;
