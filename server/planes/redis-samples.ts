@@ -58,6 +58,11 @@ function addServer(samples: MetricSample[], server: RedisServer): void {
     'Clients cut off because they did not read.',
     server.output.disconnections,
   );
+  counter(
+    'keyspace_events_dropped',
+    'Keyspace notifications not sent, as subscribers did not keep up or the key is too long for their patterns.',
+    server.changes.droppedEvents,
+  );
   let received = counters.bytesIn;
   let sent = counters.bytesOut;
   for (const connection of server.connections.values()) {
