@@ -19,9 +19,25 @@ export class Parameters {
     return this.#isOverfull;
   }
 
-  /** More of them, urlencoded. Those that are there already stay, unless they are `stronger`. */
-  add(encoded: string, stronger = false): void {
+  /** More of them, urlencoded. Those that are there already stay. */
+  add(encoded: string): void {
     const seen = new Set<string>();
+    for (const [name, value] of this.#pairs(encoded)) {
+      this.#put(decode(name), decode(value), seen, false);
+    }
+  }
+
+  /** Those of a form go first. A long one is decoded some kilobytes in each round of the event loop, and in place. */
+  async addForm(body: Buffer): Promise<void> {
+    const seen = new Set<string>();
+    // Nothing of the protocol but the values themselves is beyond ASCII before it is decoded.
+    for (const [name, value] of this.#pairs(body.toString('latin1'))) {
+      this.#put(await decodeInSlices(name), await decodeInSlices(value), seen, true);
+    }
+  }
+
+  /** Names and values as they came; the first `maxParameters`. */
+  *#pairs(encoded: string): Generator<[name: string, value: string]> {
     let count = 0;
     for (let start = 0; start < encoded.length; ) {
       const found = encoded.indexOf('&', start);
@@ -34,12 +50,14 @@ export class Parameters {
         return;
       }
       const equals = part.indexOf('=');
-      const name = decode(equals < 0 ? part : part.slice(0, equals));
-      const value = equals < 0 ? '' : decode(part.slice(equals + 1));
-      if (seen.has(name) || value === '') continue;
-      seen.add(name);
-      if (stronger || !this.#values.has(name)) this.#values.set(name, value);
+      yield equals < 0 ? [part, ''] : [part.slice(0, equals), part.slice(equals + 1)];
     }
+  }
+
+  #put(name: string, value: string, seen: Set<string>, isStronger: boolean): void {
+    if (seen.has(name) || value === '') return;
+    seen.add(name);
+    if (isStronger || !this.#values.has(name)) this.#values.set(name, value);
   }
 
   set(name: string, value: string): void {
@@ -56,35 +74,69 @@ export function tooManyParameters(): HttpError {
   return new HttpError(400, `more than ${maxParameters} parameters`);
 }
 
+/** Bytes of a text that are decoded in one step: a fraction of a millisecond. */
+const sliceBytes = 64 * 1024;
+
 /** Bytes that are no UTF-8 become U+FFFD, and a stray percent sign stays one. */
 function decode(text: string): string {
-  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
-  if (!spaced.includes('%')) return spaced;
-  try {
-    return decodeURIComponent(spaced);
-  } catch {
-    return decodeLeniently(Buffer.from(spaced));
-  }
+  if (!mustDecode(text)) return text;
+  const decoder = new Decoder(Buffer.from(text));
+  decoder.step(Infinity);
+  return decoder.text;
 }
 
-/** In place, as decoding never lengthens the text. */
-function decodeLeniently(bytes: Buffer): string {
-  let length = 0;
-  for (let i = 0; i < bytes.length; i++) {
-    let c = bytes[i]!;
-    if (c === percent) {
-      const high = hexDigit(bytes[i + 1]);
-      const low = hexDigit(bytes[i + 2]);
-      if (high >= 0 && low >= 0) {
-        c = high * 16 + low;
-        i += 2;
+/** As `decode`, of a text whose characters are bytes. */
+async function decodeInSlices(text: string): Promise<string> {
+  const decoder = new Decoder(Buffer.from(text, 'latin1'));
+  while (!decoder.step(sliceBytes)) await new Promise(setImmediate);
+  return decoder.text;
+}
+
+function mustDecode(text: string): boolean {
+  return text.includes('%') || text.includes('+');
+}
+
+/** Decodes in place, as that never lengthens a text. `decodeURIComponent` takes 60 ns a character, ten times as long. */
+class Decoder {
+  readonly #bytes: Buffer;
+  #at = 0;
+  #length = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  /** Decodes so many bytes more; true at the end. */
+  step(bytes: number): boolean {
+    const b = this.#bytes;
+    const end = Math.min(b.length, this.#at + bytes);
+    let i = this.#at;
+    let length = this.#length;
+    for (; i < end; i++) {
+      let c = b[i]!;
+      if (c === plus) c = space;
+      else if (c === percent) {
+        const high = hexDigit(b[i + 1]);
+        const low = hexDigit(b[i + 2]);
+        if (high >= 0 && low >= 0) {
+          c = high * 16 + low;
+          i += 2;
+        }
       }
+      b[length++] = c;
     }
-    bytes[length++] = c;
+    this.#at = i;
+    this.#length = length;
+    return i >= b.length;
   }
-  return bytes.toString('utf8', 0, length);
+
+  get text(): string {
+    return this.#bytes.toString('utf8', 0, this.#length);
+  }
 }
 
+const plus = 0x2b;
+const space = 0x20;
 const percent = 0x25;
 
 function hexDigit(c: number | undefined): number {

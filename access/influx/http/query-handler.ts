@@ -130,7 +130,7 @@ export class QueryHandler {
     if (!isForm && !isMultipart) return;
     const body = await exchange.smallBody(this.#options.body, formBytes);
     exchange.form = body;
-    if (isForm) parameters.add(body.toString(), true);
+    if (isForm) await parameters.addForm(body);
     if (parameters.isOverfull) throw tooManyParameters();
     if (!isMultipart) return;
     for (const [name, value] of multipartFields(type, body)) parameters.set(name, value);
