@@ -74,6 +74,8 @@ const settled: string[] = [];
 let closed = false;
 let answered = 0;
 let lent = 0;
+/** Commands that had been settled when a tick was to begin. */
+const ticks: number[] = [];
 let spread: SpreadCommands;
 
 beforeEach(() => {
@@ -82,7 +84,9 @@ beforeEach(() => {
   closed = false;
   answered = 0;
   lent = 0;
+  ticks.length = 0;
   const tick = {
+    schedule: () => void ticks.push(settled.length),
     borrowWriter: () => {
       lent++;
       return new RespWriter();
@@ -126,6 +130,17 @@ const send = (group: Group, key: string): boolean =>
 
 const told = (): string[] =>
   output.buf.toString('latin1', 0, output.pos).split('\r\n').slice(0, -1);
+
+test('an answer from elsewhere is not charged with the time since the last tick', () => {
+  const group = new Group();
+  begin(group, 'a');
+  send(group, 'b');
+  expect(ticks).toEqual([]);
+  group.answer();
+  group.answer();
+  expect(settled).toEqual(['a', 'b']);
+  expect(ticks).toEqual([0, 1]);
+});
 
 test('answers are in the order of the commands, whichever group answers first', () => {
   const [one, other, here] = [new Group(), new Group(), new Group()];

@@ -81,6 +81,8 @@ class Share implements SentOwner {
   }
 
   settleSent(entry: CommandEntry, args: Arguments, mark: number, writer = this.answer()): void {
+    // A tick begins, if none has: otherwise all the time since the last one would count as this command's.
+    this.server.tick.schedule();
     this.#owner.settleSent(entry, args, mark, writer);
     this.#ends.push(writer.pos);
     this.#holds.push(this.group.hold);
