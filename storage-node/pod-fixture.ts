@@ -59,6 +59,15 @@ export class TextReply implements Reply {
   bulk(b: Buffer, s: number, n: number): void {
     this.items.push(b.toString('latin1', s, s + n));
   }
+  bulkHead(): void {
+    this.items.push('');
+  }
+  bulkPart(b: Buffer, s: number, n: number): void {
+    this.items.push(this.items.pop()! + b.toString('latin1', s, s + n));
+  }
+  bulkTail(): void {
+    // The item is whole.
+  }
   text(value: string): void {
     this.items.push(value);
   }

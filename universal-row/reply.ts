@@ -12,6 +12,10 @@ export interface Reply {
   integer(value: number): void;
   bigInteger(value: bigint): void;
   bulk(b: Buffer, s: number, n: number): void;
+  /** The same in parts, for a string that is too long for one step: its length, its bytes, its end. */
+  bulkHead(n: number): void;
+  bulkPart(b: Buffer, s: number, n: number): void;
+  bulkTail(): void;
   /** A string as UTF-8 bulk. */
   text(value: string): void;
   /** Text for people (INFO, CLIENT LIST): verbatim in RESP3, bulk in RESP2. */

@@ -527,6 +527,7 @@ export class CommandExecution {
     const { length } = answer;
     owner.setBusy(false);
     this.#scripts?.flush();
+    this.#load?.answeredAtLength(server.tick.lapAt);
     this.#load = undefined;
     if (own !== undefined) server.tick.giveBackWriter(own);
     if (entry.run !== undefined) this.#forgetWritten(entry);

@@ -13,7 +13,11 @@ import {
 } from '../gateway/active-update-cache.ts';
 import { keyWords } from './commands/key-words.ts';
 import type { CommandEntry } from './commands/registry.ts';
-import { answerGet, get } from '../../universal-row/transforms/redis/string-values.ts';
+import {
+  answerFound,
+  findString,
+  get,
+} from '../../universal-row/transforms/redis/string-values.ts';
 import type { RespWriter } from './resp-writer.ts';
 
 /** Times in a time to live that `tick` is to be called. */
@@ -43,8 +47,9 @@ export class Load {
   expireAt = 0;
   /** Used in place of GET's transform. It may be run again from its start. */
   readonly transform: Transform = (rows, args, reply) => {
-    const row = answerGet(rows, args, reply);
+    const row = findString(rows, args);
     this.expireAt = row === 0 ? 0 : rows.expireAt(row);
+    return answerFound(rows, row, reply);
   };
   readonly #cache: ActiveUpdateCache<Answer>;
   readonly #flight: Flight;
@@ -52,6 +57,11 @@ export class Load {
   constructor(cache: ActiveUpdateCache<Answer>, flight: Flight) {
     this.#cache = cache;
     this.#flight = flight;
+  }
+
+  /** The reply is too long to be cached. `now` is monotonic milliseconds. */
+  answeredAtLength(now: number): void {
+    this.#cache.failed(this.#flight, now);
   }
 
   /** Caches the reply in the writer. `now` is monotonic milliseconds. */

@@ -117,6 +117,28 @@ export class RespWriter implements Reply {
     this.pos = p + 2;
   }
 
+  bulkHead(n: number): void {
+    this.reserve(24);
+    this.#header(36, n);
+  }
+
+  bulkPart(b: Buffer, s: number, n: number): void {
+    this.rawBytes(b, s, n);
+  }
+
+  bulkTail(): void {
+    this.reserve(2);
+    this.#crlf();
+  }
+
+  /** A string of bytes, one in each character. */
+  latin1(value: string): void {
+    this.reserve(value.length + 24);
+    this.#header(36, value.length);
+    this.pos += this.buf.write(value, this.pos, 'latin1');
+    this.#crlf();
+  }
+
   text(value: string): void {
     const n = Buffer.byteLength(value);
     this.reserve(n + 24);

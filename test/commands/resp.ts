@@ -36,6 +36,15 @@ export class TestReply implements Reply {
     if (s + n > b.length) throw new RangeError('bulk beyond its buffer');
     this.#parts.push(`$${n}\r\n${b.toString('latin1', s, s + n)}\r\n`);
   }
+  bulkHead(n: number): void {
+    this.#parts.push(`$${n}\r\n`);
+  }
+  bulkPart(b: Buffer, s: number, n: number): void {
+    this.#parts.push(b.toString('latin1', s, s + n));
+  }
+  bulkTail(): void {
+    this.#parts.push('\r\n');
+  }
   text(value: string): void {
     const bytes = Buffer.from(value);
     this.bulk(bytes, 0, bytes.length);

@@ -61,6 +61,12 @@ test.each<
     'c',
     Buffer.concat([Buffer.from('3\0\0'), large]),
   ],
+  ['GET', ['GET', 'k'], large.toString(), 'k', large],
+  ['GETRANGE', ['GETRANGE', 'k', 0, -1], large.toString(), 'k', large],
+  ['GETEX', ['GETEX', 'k', 'PERSIST'], large.toString(), 'k', large],
+  ['GETSET by a short one', ['GETSET', 'k1', 'v'], large.toString(), 'k1', Buffer.from('v')],
+  ['SET GET by a short one', ['SET', 'k2', 'v', 'GET'], large.toString(), 'k2', Buffer.from('v')],
+  ['GETDEL', ['GETDEL', 'k3'], large.toString(), 'k3', Buffer.alloc(0)],
   ['BITOP', ['BITOP', 'NOT', 'k9', 'k'], String(size), 'k9', Buffer.from(inverted)],
 ])('%s', async (_name, words, answer, key, value) => {
   const before = server.pod.stats.longSteps;
@@ -68,6 +74,17 @@ test.each<
   expect('text' in reply ? reply.text === answer : reply).toBe(true);
   expect(server.pod.stats.longSteps - before).toBeGreaterThanOrEqual(leastSteps);
   expect((await valueOf(key)).equals(value)).toBe(true);
+});
+
+test('MGET answers large values in steps, and others between them', async () => {
+  const before = server.pod.stats.longSteps;
+  await client.command('SET', 'small', 'v');
+  const reply = await client.command('MGET', 'k', 'small', 'nosuch', 'k5', 'small');
+  const items =
+    'items' in reply ? reply.items.map((item) => ('text' in item ? item.text : '')) : [];
+  expect(items.map((text) => text.length)).toEqual([size, 1, 0, size, 1]);
+  expect(items[0] === large.toString() && items[3] === items[0]).toBe(true);
+  expect(server.pod.stats.longSteps - before).toBeGreaterThanOrEqual(2 * leastSteps);
 });
 
 test('SET that is refused stores nothing', async () => {

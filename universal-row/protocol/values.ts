@@ -95,6 +95,22 @@ export class ValueWriter extends WireWriter implements Reply {
     this.pos += n;
   }
 
+  bulkHead(n: number): void {
+    this.reserve(9);
+    this.buf[this.pos++] = Tag.bytes;
+    this.varint(n);
+  }
+
+  bulkPart(b: Buffer, s: number, n: number): void {
+    this.reserve(n);
+    copyBytes(this.buf, this.pos, b, s, n);
+    this.pos += n;
+  }
+
+  bulkTail(): void {
+    // Its length tells where it ends.
+  }
+
   /** A string as UTF-8 bulk. */
   text(value: string): void {
     const n = Buffer.byteLength(value);

@@ -4,9 +4,14 @@ import type { Arguments } from '../../arguments.ts';
 import { emptyBytes, Slice } from '../../bytes.ts';
 import { CommandError } from '../../errors.ts';
 import type { Reply } from '../../reply.ts';
-import { type Rows, Shape } from '../../rows.ts';
+import { type Row, type Rows, Shape } from '../../rows.ts';
 import { step, type Steps, type StepTransform } from '../../steps.ts';
-import { isLargeValue, patchWordInSteps, putWordInSteps } from './support/large-values.ts';
+import {
+  answerValueInSteps,
+  isLargeValue,
+  patchWordInSteps,
+  putWordInSteps,
+} from './support/large-values.ts';
 import { stringLimit } from './support/string-limit.ts';
 import { typedRow } from './support/typed-row.ts';
 
@@ -43,23 +48,39 @@ function* appendInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
   reply.integer(Math.max(0, length) + more);
 }
 
-export function getrange(rows: Rows, args: Arguments, reply: Reply): void {
-  let from = args.integer(2);
-  let to = args.integer(3);
+export function getrange(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  const first = args.integer(2);
+  const last = args.integer(3);
   const row = typedRow(rows, args, 1, Shape.value);
-  const length = row === 0 ? 0 : rows.count(row);
+  const { from, n } = rangeOf(first, last, row === 0 ? 0 : rows.count(row));
+  if (n === 0) {
+    reply.bulk(emptyBytes, 0, 0);
+    return;
+  }
+  if (isLargeValue(n)) return getrangeInSteps;
+  rows.value(row, value);
+  reply.bulk(value.b, value.s + from, n);
+  value.b = emptyBytes;
+}
+
+function* getrangeInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const find = (): Row => typedRow(rows, args, 1, Shape.value);
+  const { from, n } = yield* step(() =>
+    rangeOf(args.integer(2), args.integer(3), rows.count(find())),
+  );
+  yield* answerValueInSteps(rows, find, reply, from, n);
+}
+
+/** Where GETRANGE begins in a string of this length, and how many bytes it answers. */
+function rangeOf(first: number, last: number, length: number): { from: number; n: number } {
+  let from = first;
+  let to = last;
   // Decided before the negative ones are counted from the end, for then they may be cut off to 0.
   const backwards = from < 0 && to < 0 && from > to;
   if (from < 0) from = Math.max(0, length + from);
   if (to < 0) to = Math.max(0, length + to);
   if (to >= length) to = length - 1;
-  if (backwards || from > to || length === 0) {
-    reply.bulk(emptyBytes, 0, 0);
-    return;
-  }
-  rows.value(row, value);
-  reply.bulk(value.b, value.s + from, to - from + 1);
-  value.b = emptyBytes;
+  return { from, n: backwards || from > to || length === 0 ? 0 : to - from + 1 };
 }
 
 export function setrange(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {

@@ -12,7 +12,7 @@ import {
   positiveExpiryTime,
   seconds,
 } from './support/expiry-time.ts';
-import { isLargeValue, putWordInSteps } from './support/large-values.ts';
+import { answerValueInSteps, isLargeValue, putWordInSteps } from './support/large-values.ts';
 import { eachWord } from './support/long-walks.ts';
 import { typedRow } from './support/typed-row.ts';
 import { ValueOptions } from './support/value-options.ts';
@@ -30,26 +30,43 @@ const keysPerStep = 256;
 const value = new Slice();
 const options = new ValueOptions();
 
-export function answerValue(rows: Rows, row: Row, reply: Reply): void {
+function answerValue(rows: Rows, row: Row, reply: Reply): void {
   rows.value(row, value);
   reply.bulk(value.b, value.s, value.n);
   value.b = emptyBytes;
 }
 
-export function get(rows: Rows, args: Arguments, reply: Reply): void {
-  answerGet(rows, args, reply);
+/** The row at the key, which is a string if it is there. */
+export function findString(rows: Rows, args: Arguments): Row {
+  const row = rows.find(args.buf, args.starts[1]!, args.lens[1]!);
+  if (row !== 0 && rows.shape(row) !== Shape.value) throw wrongType;
+  return row;
 }
 
-/** Returns the row that was answered; 0 if there is none. */
-export function answerGet(rows: Rows, args: Arguments, reply: Reply): Row {
-  const row = rows.find(args.buf, args.starts[1]!, args.lens[1]!);
+export function get(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  return answerFound(rows, findString(rows, args), reply);
+}
+
+/** Answers GET with the row that was found. */
+export function answerFound(rows: Rows, row: Row, reply: Reply): StepTransform | void {
   if (row === 0) {
     reply.nil();
-    return 0;
+    return;
   }
-  if (rows.shape(row) !== Shape.value) throw wrongType;
-  answerValue(rows, row, reply);
-  return row;
+  rows.value(row, value);
+  const { b, s, n } = value;
+  value.b = emptyBytes;
+  if (isLargeValue(n)) return getInSteps;
+  reply.bulk(b, s, n);
+}
+
+function* getInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const isThere = yield* step(() => {
+    const row = findString(rows, args);
+    if (row === 0) reply.nil();
+    return row !== 0;
+  });
+  if (isThere) yield* answerValueInSteps(rows, () => findString(rows, args), reply);
 }
 
 /** Makes word `valueWord` the value of the key in word `keyWord`. */
@@ -83,9 +100,19 @@ function* putInSteps(rows: Rows, args: Arguments, valueWord: number, expireAt: n
 export function set(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   if (isLargeValue(args.lens[2]!)) return setInSteps;
   if (args.count > 3) {
-    const expireAt = prepareSet(rows, args, reply);
-    if (expireAt === undefined) return;
-    put(rows, args, 1, 2, expireAt);
+    const expireAt = readSetOptions(rows, args);
+    const row = rowOfOptions(rows, args);
+    if (options.get) {
+      if (row === 0) reply.nil();
+      else if (rows.shape(row) !== Shape.value) throw wrongType;
+      else if (isLargeValue(rows.count(row))) return setInSteps;
+      else answerValue(rows, row, reply);
+    }
+    if (isRefused(row)) {
+      if (!options.get) reply.nil();
+      return;
+    }
+    put(rows, args, 1, 2, options.keepTtl && row !== 0 ? rows.expireAt(row) : expireAt);
     if (!options.get) reply.ok();
     return;
   }
@@ -93,33 +120,40 @@ export function set(rows: Rows, args: Arguments, reply: Reply): StepTransform | 
   reply.ok();
 }
 
-/** Reads the options of SET, and answers GET. The expiry; undefined if nothing is set, and all is answered. */
-function prepareSet(rows: Rows, args: Arguments, reply: Reply): number | undefined {
+/** Reads the options of SET into `options`, and returns the expiry. */
+function readSetOptions(rows: Rows, args: Arguments): number {
   options.parse(args, 3, true);
-  let expireAt = options.expireAt(args, rows.now, invalidSetTime);
-  const needsRow = options.nx || options.xx || options.get || options.keepTtl;
-  const row = needsRow ? rows.find(args.buf, args.starts[1]!, args.lens[1]!) : 0;
-  if (options.get) {
-    if (row === 0) reply.nil();
-    else if (rows.shape(row) !== Shape.value) throw wrongType;
-    else answerValue(rows, row, reply);
-  }
-  if ((options.nx && row !== 0) || (options.xx && row === 0)) {
-    if (!options.get) reply.nil();
-    return undefined;
-  }
-  if (options.keepTtl && row !== 0) expireAt = rows.expireAt(row);
-  return expireAt;
+  return options.expireAt(args, rows.now, invalidSetTime);
+}
+
+/** The row that the options of SET ask about; 0 if there is none, or they ask about none. */
+function rowOfOptions(rows: Rows, args: Arguments): Row {
+  const isAsked = options.nx || options.xx || options.get || options.keepTtl;
+  return isAsked ? rows.find(args.buf, args.starts[1]!, args.lens[1]!) : 0;
+}
+
+/** Whether NX or XX leave the row as it is. */
+function isRefused(row: Row): boolean {
+  return (options.nx && row !== 0) || (options.xx && row === 0);
 }
 
 function* setInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
-  const { expireAt, isAnswered } = yield* step(() => ({
-    expireAt: prepareSet(rows, args, reply),
-    isAnswered: options.get,
-  }));
-  if (expireAt === undefined) return;
-  yield* putInSteps(rows, args, 2, expireAt);
-  if (!isAnswered) reply.ok();
+  const plan = yield* step(() => {
+    const expireAt = readSetOptions(rows, args);
+    const row = rowOfOptions(rows, args);
+    return {
+      isAnswered: options.get,
+      isRefused: isRefused(row),
+      expireAt: options.keepTtl && row !== 0 ? rows.expireAt(row) : expireAt,
+    };
+  });
+  if (plan.isAnswered) yield* getInSteps(rows, args, reply);
+  if (plan.isRefused) {
+    if (!plan.isAnswered) reply.nil();
+    return;
+  }
+  yield* putInSteps(rows, args, 2, plan.expireAt);
+  if (!plan.isAnswered) reply.ok();
 }
 
 export function setnx(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
@@ -166,35 +200,59 @@ function* psetexInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
 }
 
 export function getset(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
-  if (isLargeValue(args.lens[2]!)) return getsetInSteps;
-  get(rows, args, reply);
+  if (isLargeValue(args.lens[2]!) || get(rows, args, reply) !== undefined) return getsetInSteps;
   put(rows, args, 1, 2, 0);
 }
 
 function* getsetInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
-  yield* step(() => get(rows, args, reply));
+  yield* getInSteps(rows, args, reply);
   yield* putInSteps(rows, args, 2, 0);
 }
 
-export function getdel(rows: Rows, args: Arguments, reply: Reply): void {
-  const row = typedRow(rows, args, 1, Shape.value);
+export function getdel(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  const row = findString(rows, args);
   if (row === 0) {
     reply.nil();
     return;
   }
+  if (isLargeValue(rows.count(row))) return getdelInSteps;
   answerValue(rows, row, reply);
   rows.drop(row);
 }
 
-export function getex(rows: Rows, args: Arguments, reply: Reply): void {
+function* getdelInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  yield* getInSteps(rows, args, reply);
+  yield* step(() => rows.drop(findString(rows, args)));
+}
+
+export function getex(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   options.parse(args, 2, false);
-  const row = typedRow(rows, args, 1, Shape.value);
+  const row = findString(rows, args);
   if (row === 0) {
     reply.nil();
     return;
   }
-  const expireAt = options.expireAt(args, rows.now, invalidGetexTime);
+  if (isLargeValue(rows.count(row))) return getexInSteps;
+  options.expireAt(args, rows.now, invalidGetexTime);
   answerValue(rows, row, reply);
+  changeExpiry(rows, args, row);
+}
+
+function* getexInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  yield* step(() => {
+    options.parse(args, 2, false);
+    options.expireAt(args, rows.now, invalidGetexTime);
+  });
+  yield* getInSteps(rows, args, reply);
+  yield* step(() => {
+    options.parse(args, 2, false);
+    changeExpiry(rows, args, findString(rows, args));
+  });
+}
+
+/** As the options of GETEX have it. */
+function changeExpiry(rows: Rows, args: Arguments, row: Row): void {
+  const expireAt = options.expireAt(args, rows.now, invalidGetexTime);
   if (options.hasPointInTime && expireAt <= rows.now) rows.drop(row);
   else if (options.hasTime) rows.setExpireAt(row, expireAt);
   else if (options.persist && rows.expireAt(row) !== 0) rows.setExpireAt(row, 0);
@@ -224,23 +282,32 @@ export function mget(rows: Rows, args: Arguments, reply: Reply): StepTransform |
 
 function* mgetInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
   const { buf, starts, lens, count } = args;
+  const valueAt = (word: number): Row => {
+    const row = rows.find(buf, starts[word]!, lens[word]!);
+    return row !== 0 && rows.shape(row) === Shape.value ? row : 0;
+  };
   reply.array(count - 1);
   for (let i = 1; i < count; ) {
     const from = i;
-    i = yield* step(() => {
+    // To the next value that takes steps of its own.
+    const { word, isLarge } = yield* step(() => {
       const end = Math.min(count, from + keysPerStep);
       rows.expect(from, end - 1, 1);
-      let word = from;
-      for (let bytes = 0; word < end && bytes < stepBytes; word++) {
-        const row = rows.find(buf, starts[word]!, lens[word]!);
-        if (row === 0 || rows.shape(row) !== Shape.value) reply.nil();
+      let next = from;
+      for (let bytes = 0; next < end && bytes < stepBytes; next++) {
+        const row = valueAt(next);
+        if (row === 0) reply.nil();
         else {
-          bytes += rows.count(row);
+          const length = rows.count(row);
+          if (isLargeValue(length)) return { word: next, isLarge: true };
+          bytes += length;
           answerValue(rows, row, reply);
         }
       }
-      return word;
+      return { word: next, isLarge: false };
     });
+    if (isLarge) yield* answerValueInSteps(rows, () => valueAt(word), reply);
+    i = isLarge ? word + 1 : word;
   }
 }
 

@@ -140,6 +140,18 @@ export class ReplyValues implements Reply {
     this.#push(b.toString('latin1', s, s + n));
   }
 
+  bulkHead(): void {
+    this.#push('');
+  }
+
+  bulkPart(b: Buffer, s: number, n: number): void {
+    this.#items[this.#count - 1] += b.toString('latin1', s, s + n);
+  }
+
+  bulkTail(): void {
+    // The string is whole.
+  }
+
   text(value: string): void {
     this.#push(bytesOf(value));
   }

@@ -4,6 +4,7 @@
 import type { Arguments } from '../../../arguments.ts';
 import { emptyBytes, Slice } from '../../../bytes.ts';
 import type { ReadFault } from '../../../errors.ts';
+import type { Reply } from '../../../reply.ts';
 import type { Rows } from '../../../rows.ts';
 import { shortWork, step, stepBytes, type Steps } from '../../../steps.ts';
 import type { Find } from './long-walks.ts';
@@ -74,6 +75,30 @@ export function* patchWordInSteps(
       rows.patchValue(row, offset + from, buf, vs + from, Math.min(stepBytes, vn - from));
     });
   }
+}
+
+/** Answers `n` bytes of a value from `from` on, or as many as there are; no other command changes it meanwhile. */
+export function* answerValueInSteps(
+  rows: Rows,
+  find: Find,
+  reply: Reply,
+  from = 0,
+  n = Infinity,
+): Steps {
+  const end = yield* step(() => {
+    const stop = Math.min(rows.count(find()), from + n);
+    reply.bulkHead(stop - from);
+    return stop;
+  });
+  for (let at = from; at < end; at += stepBytes) {
+    const start = at;
+    yield* step(() => {
+      rows.value(find(), value);
+      reply.bulkPart(value.b, value.s + start, Math.min(stepBytes, end - start));
+      value.b = emptyBytes;
+    });
+  }
+  reply.bulkTail();
 }
 
 /** A copy of the bytes of a value, which no other command changes meanwhile. */
