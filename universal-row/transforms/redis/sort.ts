@@ -77,37 +77,39 @@ function* runInSteps(rows: Rows, args: Arguments, reply: Reply, mayStore: boolea
   const row = find();
   const shape = rows.shape(row);
   orderStored(options, shape, args);
-  const items: Item[] = [];
+  const size = rows.count(row);
+  // To its final size at once: a list that grows is copied in one step, with a note for the collector of each young item.
+  const items = Array<Item>(size);
+  let count = 0;
   const undo = {
-    mark: () => items.length,
+    mark: () => count,
     rollback: (mark: number) => {
-      items.length = mark;
+      count = mark;
     },
   };
   const add = (b: Buffer, s: number, n: number): void => {
-    items.push({ bytes: Buffer.from(b.subarray(s, s + n)), score: 0, weight: undefined });
+    items[count++] = { bytes: Buffer.from(b.subarray(s, s + n)), score: 0, weight: undefined };
   };
-  const size = rows.count(row);
   const reverse = options.unsorted && options.descending;
   if (shape === Shape.set) yield* eachFieldInSteps(rows, find, add, undo);
   else if (shape === Shape.ranked) yield* eachRankInSteps(rows, find, size, add, undo);
   else yield* eachElementInSteps(rows, find, 0, size, false, add, undo);
-  let places: Uint32Array = new Uint32Array(options.unsorted ? items.length : 0);
+  let places: Uint32Array = new Uint32Array(options.unsorted ? count : 0);
   if (options.unsorted) {
     const isReversed = reverse && shape !== Shape.set;
     for (let i = 0; i < places.length; i++) places[i] = isReversed ? places.length - 1 - i : i;
   } else {
     let allDoubles = true;
-    yield* eachOf(items.length, (i) => {
+    yield* eachOf(count, (i) => {
       if (!weigh(rows, items[i]!, options)) allDoubles = false;
     });
     if (!allDoubles) throw notDoubles;
     const compare = comparison(options);
-    places = yield* sortedInSteps(items.length, (x, y) => compare(items[x]!, items[y]!));
+    places = yield* sortedInSteps(count, (x, y) => compare(items[x]!, items[y]!));
   }
   const from = Math.max(0, options.offset);
   const chosen = places.subarray(from, options.limit < 0 ? places.length : from + options.limit);
-  const output: (Buffer | undefined)[] = [];
+  const output = Array<Buffer | undefined>(chosen.length * Math.max(1, options.gets.length));
   yield* eachOf(chosen.length, (i) => {
     const projected = project(rows, [items[chosen[i]!]!], options.gets);
     for (const [j, bytes] of projected.entries()) output[i * projected.length + j] = bytes;

@@ -1,7 +1,7 @@
 // Pending entries that change hands: XCLAIM, XAUTOCLAIM.
 
 import type { Arguments } from '../../arguments.ts';
-import { CommandError, syntaxError } from '../../errors.ts';
+import { CommandError, type ReadFault, syntaxError } from '../../errors.ts';
 import type { Reply } from '../../reply.ts';
 import { type Row, type Rows, Shape } from '../../rows.ts';
 import {
@@ -67,7 +67,11 @@ interface Claim {
   readonly lastId: StreamId;
 }
 
-function parseClaim(rows: Rows, args: Arguments): Claim {
+/** Reads the words from 5 on: ids, then options. There may be a million of either. */
+function* readClaim(
+  rows: Rows,
+  args: Arguments,
+): Generator<ReadFault | undefined, Claim, undefined> {
   const claim: Claim = {
     minIdle: Math.max(0, integerOr(args, 4, badClaimIdle)),
     idsEnd: 5,
@@ -77,40 +81,57 @@ function parseClaim(rows: Rows, args: Arguments): Claim {
     isJustId: false,
     lastId: new StreamId(),
   };
-  let i = 5;
-  while (i < args.count && parseId(args.buf, args.starts[i]!, args.lens[i]!, false, id)) i++;
-  claim.idsEnd = i;
-  for (; i < args.count; i++) {
-    const hasMore = i + 1 < args.count;
-    if (args.is(i, 'FORCE')) claim.isForced = true;
-    else if (args.is(i, 'JUSTID')) claim.isJustId = true;
-    else if (args.is(i, 'IDLE') && hasMore) {
-      claim.deliveredAt = rows.now - integerOr(args, ++i, badIdle);
-    } else if (args.is(i, 'TIME') && hasMore) claim.deliveredAt = integerOr(args, ++i, badTime);
-    else if (args.is(i, 'RETRYCOUNT') && hasMore) claim.deliveries = integerOr(args, ++i, badRetry);
-    else if (args.is(i, 'LASTID') && hasMore) idArgument(args, ++i, false, claim.lastId);
-    else throw new CommandError(`ERR Unrecognized XCLAIM option '${args.latin1(i, 128)}'`);
-  }
+  let isPastIds = false;
+  let isValue = false;
+  yield* eachWord(args, 5, args.count, 1, undefined, nothing, (word) => {
+    if (!isPastIds && parseId(args.buf, args.starts[word]!, args.lens[word]!, false, id)) {
+      claim.idsEnd = word + 1;
+      return;
+    }
+    isPastIds = true;
+    isValue = !isValue && readOption(claim, args, word, rows.now);
+  });
   if (claim.deliveredAt === -1) claim.deliveredAt = undefined;
   return claim;
 }
 
+/** Whether the next word is the option's value. */
+function readOption(claim: Claim, args: Arguments, word: number, now: number): boolean {
+  const value = word + 1;
+  const hasMore = value < args.count;
+  if (args.is(word, 'FORCE')) claim.isForced = true;
+  else if (args.is(word, 'JUSTID')) claim.isJustId = true;
+  else {
+    if (args.is(word, 'IDLE') && hasMore) {
+      claim.deliveredAt = now - integerOr(args, value, badIdle);
+    } else if (args.is(word, 'TIME') && hasMore) {
+      claim.deliveredAt = integerOr(args, value, badTime);
+    } else if (args.is(word, 'RETRYCOUNT') && hasMore) {
+      claim.deliveries = integerOr(args, value, badRetry);
+    } else if (args.is(word, 'LASTID') && hasMore) idArgument(args, value, false, claim.lastId);
+    else throw new CommandError(`ERR Unrecognized XCLAIM option '${args.latin1(word, 128)}'`);
+    return true;
+  }
+  return false;
+}
+
+function nothing(): void {
+  // There is nothing to prepare for a step.
+}
+
 export function xclaim(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   claimRow(rows, args, group);
-  const { idsEnd } = parseClaim(rows, args);
-  if (idsEnd - 5 > shortWork.elements / 4) return claimInSteps;
+  if (args.count - 5 > shortWork.elements / 4) return claimInSteps;
   runNow(claimInSteps(rows, args, reply));
 }
 
 function* claimInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
-  const claim = yield* step(() => {
-    const parsed = parseClaim(rows, args);
+  const claim = yield* readClaim(rows, args);
+  yield* step(() => {
     const row = claimRow(rows, args, group);
-    if (parsed.lastId.compare(group.last) > 0) {
-      group.last.set(parsed.lastId);
-      saveGroup(rows, row, args, 2, group);
-    }
-    return parsed;
+    if (claim.lastId.compare(group.last) <= 0) return;
+    group.last.set(claim.lastId);
+    saveGroup(rows, row, args, 2, group);
   });
   const mark = reply.open();
   const tally = new Tally();
