@@ -21,7 +21,7 @@ import type { ClusterMap } from './cluster-map.ts';
 import type { Subscriber } from './pubsub.ts';
 import type { Rates } from './rates.ts';
 import type { ReadCache } from './read-cache.ts';
-import type { RespWriter } from './resp-writer.ts';
+import type { AnswerKeeper, RespWriter } from './resp-writer.ts';
 import type { ConfigEntry, ServerCounters, ServerFacts, UserKeeper } from './server-facts.ts';
 import type { Tenant } from './tenant.ts';
 import type { TrackingState } from './tracking.ts';
@@ -58,7 +58,7 @@ export interface ClientAttributes {
   noTouch: boolean;
 }
 
-export interface Client extends Subscriber, Readonly<ClientAttributes> {
+export interface Client extends Subscriber, AnswerKeeper, Readonly<ClientAttributes> {
   readonly id: number;
   readonly server: ClientServer;
   readonly socket: Socket;

@@ -6,6 +6,7 @@
 
 import { clientOfNode } from '../../universal-row/command.ts';
 import { type MaybePromise, whenReady } from '../../universal-row/maybe-promise.ts';
+import type { Reply } from '../../universal-row/reply.ts';
 import { Glob } from '../../universal-row/transforms/redis/glob.ts';
 import type { Client, ClientServer } from './client.ts';
 import { describeClient, typeOf } from './describe-client.ts';
@@ -93,16 +94,27 @@ const answers: Answers = {
       self,
       all,
       (name) => {
-        const own = Buffer.from(name, 'latin1');
-        if (glob?.matches(own, 0, own.length) !== false) found.push(name);
+        const own = glob && Buffer.from(name, 'latin1');
+        if (own === undefined || glob!.matches(own, 0, own.length)) found.push(name);
+        return name.length;
       },
       channelsAtOnce,
     );
     return whenReady(looked, () => found);
   },
-  countListeners({ tenant: { pubsub } }, { isSharded, names }) {
+  countListeners({ tenant: { pubsub } }, { isSharded, names }, self) {
     const listeners = isSharded ? pubsub.shardChannels : pubsub.channels;
-    return names.map((name) => listeners.get(name)?.size ?? 0);
+    const counts: number[] = [];
+    const looked = inSlices(
+      self,
+      names,
+      (name) => {
+        counts.push(listeners.get(name)?.size ?? 0);
+        return name.length;
+      },
+      channelsAtOnce,
+    );
+    return whenReady(looked, () => counts);
   },
   patterns: ({ tenant }) => [...tenant.pubsub.patterns.keys()],
   latencyEvents: ({ server }) =>
@@ -140,14 +152,14 @@ const answers: Answers = {
 
 /** Closing a socket takes longer than looking at one. */
 const killsAtOnce = 64;
-/** Names that PUBSUB CHANNELS looks at in one step. */
+/** Names that PUBSUB CHANNELS and PUBSUB NUMSUB look at in one step. */
 const channelsAtOnce = 4096;
 
 /** For a client of another node as for one of this node outside of EXEC. */
 function inSlices<T>(
   self: Client | undefined,
   items: readonly T[],
-  visit: (item: T) => void,
+  visit: (item: T) => number | void,
   perSlice?: number,
 ): MaybePromise<void> {
   return eachInSlices(self ?? { isExecuting: false }, items, visit, perSlice);
@@ -197,8 +209,8 @@ export function askWide<K extends WideName>(
   what: K,
   of: Questions[K][0],
   reply: RespWriter,
-  write: (out: RespWriter, all: AllAnswers<WideAnswer<K>>) => void,
-): void | Promise<void> {
+  write: (out: RespWriter, all: AllAnswers<WideAnswer<K>>) => void | Promise<Reply | void>,
+): void | Promise<Reply | void> {
   const { server, tenant } = client;
   const question = { ...(of as object), what, tenant: tenant.number } as WideQuestion<K>;
   const asked = client.isExecuting
@@ -206,15 +218,20 @@ export function askWide<K extends WideName>(
     : server.elsewhere?.askNodes(question as WideQuestion);
   const here = answerHere({ server, tenant }, question, client);
   const node = nodeOf(server);
-  const done = (others: readonly AnswerOfNode<unknown>[], silent: readonly number[]) => {
-    return whenReady(here, (answer) => {
+  const done = (
+    others: readonly AnswerOfNode<unknown>[],
+    silent: readonly number[],
+  ): void | Promise<Reply | void> => {
+    const finish = (answer: unknown): void | Promise<Reply | void> => {
       if (client.closed) return;
-      const ofNodes = [{ node, answer }, ...(others as AnswerOfNode<WideAnswer<K>>[])].sort(
-        (a, b) => a.node - b.node,
-      );
+      const ofNodes = [{ node, answer }, ...others].sort((x, y) => x.node - y.node) as {
+        node: number;
+        answer: WideAnswer<K>;
+      }[];
       const all = { answers: ofNodes.map((one) => one.answer), ofNodes, silent };
-      write(outOf(client, reply), all);
-    });
+      return write(outOf(client, reply), all);
+    };
+    return here instanceof Promise ? here.then(finish) : finish(here);
   };
   if (asked === undefined) return done([], []);
   return asked.then(({ answers, silent }) => {
@@ -239,7 +256,7 @@ export function doWide<K extends WideName>(
   what: K,
   of: Questions[K][0],
   reply: RespWriter,
-): void | Promise<void> {
+): void | Promise<Reply | void> {
   return askWide(client, what, of, reply, (out, { ofNodes, silent }) => {
     const refused = ofNodes.filter(({ answer }) => answer !== null);
     if (refused.length > 0) {

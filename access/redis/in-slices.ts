@@ -59,28 +59,35 @@ const slicesAtOnce = 8;
 const tooMany = new CommandError('ERR too many to be shown within a transaction');
 
 /**
- * Visits all items, some in each round of the event loop; all at once within EXEC, or when there are few. Throws
- * `CommandError` within EXEC when there are too many for that.
+ * Visits all items, `perSlice` or `sliceBytes` in each round of the event loop; all at once within EXEC, or when there are
+ * few. `visit` may return the bytes that it has read. Throws `CommandError` within EXEC when there are too many for that.
  */
 export function eachInSlices<T>(
   connection: Pick<Client, 'isExecuting'>,
   items: readonly T[],
-  visit: (item: T) => void,
+  visit: (item: T) => number | void,
   perSlice = sliceItems,
 ): MaybePromise<void> {
   if (connection.isExecuting && items.length > slicesAtOnce * perSlice) throw tooMany;
-  if (connection.isExecuting || items.length <= perSlice) {
-    for (const item of items) visit(item);
-    return undefined;
-  }
-  return new Promise((resolve) => {
-    let i = 0;
+  let i = 0;
+  const slice = (): void => {
+    const end = connection.isExecuting ? items.length : Math.min(items.length, i + perSlice);
+    let left = connection.isExecuting ? Infinity : sliceBytes;
+    while (i < end && left > 0) left -= visit(items[i++]!) ?? 0;
+  };
+  slice();
+  if (i === items.length) return undefined;
+  return new Promise((resolve, reject) => {
     const next = (): void => {
-      const end = Math.min(items.length, i + perSlice);
-      for (; i < end; i++) visit(items[i]!);
+      try {
+        slice();
+      } catch (error) {
+        reject(error as Error);
+        return;
+      }
       if (i < items.length) sharedTurns.add(next);
       else resolve();
     };
-    next();
+    sharedTurns.add(next);
   });
 }

@@ -1,7 +1,8 @@
 // Messages to many, and clients with many subscriptions.
 
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { RequestMemory } from '../../access/admission/request-memory.ts';
+import { sharedTurns } from '../../access/redis/shared-turns.ts';
 import { redisSamples } from '../../server/planes/redis-samples.ts';
 import { LimitedServer } from '../admission/limited-server.ts';
 import { TenantsServer, type TenantsServerOptions } from '../redis-tenants/tenants-server.ts';
@@ -177,6 +178,27 @@ describe('subscriptions', () => {
       '0',
     ]);
     expect(server.redis.tenants.get(0)!.pubsub.channels.size).toBe(0);
+  });
+
+  test('with long names are listed and counted in slices', async () => {
+    await start();
+    const client = await server.client();
+    const names = Array.from({ length: 4000 }, (_, i) => `${'\xe4'.repeat(500)}${i}`);
+    await client.pipeline([['SUBSCRIBE', ...names.map((name) => Buffer.from(name, 'latin1'))]]);
+    await client.replies(names.length - 1);
+    const other = await server.client();
+    const slices = vi.spyOn(sharedTurns, 'add');
+    const listed = await other.command('PUBSUB', 'CHANNELS');
+    const leastSlices = Math.floor((names.length * 500) / (64 * 1024));
+    // Each name is looked at, and then written.
+    expect(slices.mock.calls.length).toBeGreaterThanOrEqual(2 * leastSlices - 2);
+    expect(texts(listed).sort()).toEqual(names.sort());
+    slices.mockClear();
+    const words = names.map((name) => Buffer.from(name, 'latin1'));
+    const counted = await other.command('PUBSUB', 'NUMSUB', ...words, 'none');
+    expect(slices.mock.calls.length).toBeGreaterThanOrEqual(2 * leastSlices - 2);
+    expect(texts(counted)).toEqual([...names.flatMap((name) => [name, '1']), 'none', '0']);
+    slices.mockRestore();
   });
 
   test('by long patterns are made a few at a time', async () => {

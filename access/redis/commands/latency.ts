@@ -1,6 +1,6 @@
 // LATENCY: slow events, and latency by command.
 
-import type { Client, ClientCommand } from '../client.ts';
+import type { Client, ClientCommand, ClientHandler } from '../client.ts';
 import { allNames, askWide } from '../cluster-wide.ts';
 import { LatencyHistogram, type LatencySample } from '../latency.ts';
 import type { RespWriter } from '../resp-writer.ts';
@@ -19,7 +19,7 @@ function ofAllNodes(
   client: Client,
   reply: RespWriter,
   write: (out: RespWriter, events: EventsByName) => void,
-): void | Promise<void> {
+): ReturnType<ClientHandler> {
   return askWide(client, 'latencyEvents', {}, reply, (out, { answers }) => {
     const events = new Map<string, { samples: LatencySample[]; maxMs: number }>();
     for (const { name, samples, maxMs } of answers.flat()) {

@@ -3,12 +3,14 @@
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
 import { whenReady } from '../../../universal-row/maybe-promise.ts';
+import type { Reply } from '../../../universal-row/reply.ts';
 import { type Client, ClientFlag, type ClientCommand, type ClientHandler } from '../client.ts';
 import { allNames, askWide } from '../cluster-wide.ts';
 import { FanOut } from '../fan-out.ts';
 import { outOfRequestMemory } from '../held-memory.ts';
-import { inSlices } from '../in-slices.ts';
+import { eachInSlices, inSlices } from '../in-slices.ts';
 import { own, receiversOf, type ChannelKind } from '../pubsub.ts';
+import { LongAnswer, type RespWriter } from '../resp-writer.ts';
 import type { CommandFlag } from './spec.ts';
 import { helpOf } from './support/help.ts';
 
@@ -138,13 +140,54 @@ function listChannels(isSharded: boolean): ClientHandler {
       args.count < 3 ? { isSharded } : { isSharded, pattern: args.bytes(2).toString('latin1') };
     return askWide(connection, 'channels', question, reply, (out, { answers }) => {
       const names = allNames(answers);
-      out.array(names.length);
-      for (const name of names) {
-        const bytes = Buffer.from(name, 'latin1');
-        out.bulk(bytes, 0, bytes.length);
-      }
+      return writeLong(
+        connection,
+        out,
+        names,
+        (to) => to.array(names.length),
+        (name, to) => to.latin1(name),
+      );
     });
   };
+}
+
+/** Writes an answer about many names in slices, to a reply of its own; one about few names to `out`. */
+function writeLong(
+  connection: Client,
+  out: RespWriter,
+  names: readonly string[],
+  begin: (to: RespWriter) => void,
+  each: (name: string, to: RespWriter, index: number) => void,
+): void | Promise<Reply> {
+  const bytes = names.reduce((sum, name) => sum + name.length, 0);
+  const isShort = connection.isExecuting || (names.length <= namesAtOnce && bytes <= bytesAtOnce);
+  const to = isShort ? out : new LongAnswer(connection);
+  to.version = connection.version;
+  begin(to);
+  let index = 0;
+  const visit = (name: string): number => {
+    each(name, to, index++);
+    return name.length;
+  };
+  if (!isShort) return writeInSlices(connection, names, to, visit);
+  for (const name of names) visit(name);
+}
+
+async function writeInSlices(
+  connection: Client,
+  names: readonly string[],
+  to: RespWriter,
+  visit: (name: string) => number,
+): Promise<Reply> {
+  try {
+    await eachInSlices(connection, names, visit, namesAtOnce);
+  } catch (error) {
+    // There is no memory for the rest of the answer.
+    if (!(error instanceof CommandError)) throw error;
+    to.rollback(0);
+    to.error(error.message);
+  }
+  return to;
 }
 
 function countListeners(isSharded: boolean): ClientHandler {
@@ -153,18 +196,25 @@ function countListeners(isSharded: boolean): ClientHandler {
     for (let i = 2; i < args.count; i++) names.push(args.bytes(i).toString('latin1'));
     const question = { isSharded, names };
     return askWide(connection, 'countListeners', question, reply, (out, { answers }) => {
-      out.map(names.length);
-      for (const [i, name] of names.entries()) {
-        const bytes = Buffer.from(name, 'latin1');
-        out.bulk(bytes, 0, bytes.length);
-        out.integer(answers.reduce((sum, counts) => sum + counts[i]!, 0));
-      }
+      return writeLong(
+        connection,
+        out,
+        names,
+        (to) => to.map(names.length),
+        (name, to, i) => {
+          to.latin1(name);
+          to.integer(answers.reduce((sum, counts) => sum + counts[i]!, 0));
+        },
+      );
     });
   };
 }
 
-/** Names that PUBSUB NUMSUB looks up in one step. */
+/** Names that PUBSUB NUMSUB takes. */
 const maxNames = 16_384;
+/** Names, and their bytes, that are written in one step. */
+const namesAtOnce = 1024;
+const bytesAtOnce = 64 * 1024;
 
 const common = { flags, group: 'pubsub' } as const;
 
