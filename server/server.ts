@@ -263,6 +263,7 @@ export class Server {
           control: {
             ...userHandlers(plane.name, tenants, audit),
             commitPartitions: ({ table, targets }) => partitions.commit(table, targets),
+            queries: (of) => this.#widePlanes?.queries(of) ?? [],
             chunk: (of) => {
               if (this.#clusterPlanes === undefined) throw new Error('there are no other nodes');
               return this.#clusterPlanes.chunk(of);

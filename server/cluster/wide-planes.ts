@@ -16,7 +16,7 @@ import type { TenantAdmission } from '../../control/monitor/tenant-admission.ts'
 import type { TopEntry } from '../../control/monitor/top.ts';
 import type { UsageHistory, UsageQuery, UsageRow } from '../../control/monitor/usage-history.ts';
 import { nodeOfReplica } from '../../storage-node/replicator/raft/replica-id.ts';
-import { clientOfNode } from '../../universal-row/command.ts';
+import { clientOfNode, numberAtNode } from '../../universal-row/command.ts';
 import type { PlaneArgument, PlaneResult } from '../planes/messages.ts';
 import type { PlaneHost, Planes } from '../planes/plane-host.ts';
 import type { ClusterMetadata } from './cluster-metadata.ts';
@@ -33,7 +33,7 @@ const changeMs = 5000;
 const retryMs = 100;
 
 const told = [
-  ...(['admission', 'top', 'slowlog', 'steps', 'databases'] as const),
+  ...(['admission', 'top', 'slowlog', 'steps', 'databases', 'queries'] as const),
   ...(['rowCount', 'partitionSizes'] as const),
 ];
 const changes = ['createDatabase', 'dropDatabase'] as const;
@@ -158,6 +158,18 @@ export class WidePlanes {
       for (const one of answer) rows.set(one.number, (rows.get(one.number) ?? 0) + one.rows);
     }
     return Array.from(rows, ([number, sum]) => ({ number, rows: sum }));
+  }
+
+  /** Of InfluxDB clients at other nodes. */
+  async queries(of: PlaneArgument<'queries'>): Promise<PlaneResult<'queries'>> {
+    const own = this.#metadata.identity.node;
+    const isAsked = (node: number): boolean =>
+      node !== own && (of.kill === undefined || numberAtNode(of.kill, node) !== undefined);
+    const nodes = this.#reachable().filter(isAsked);
+    const answers = await Promise.allSettled(
+      nodes.map((node) => this.#ask(node, 'influx', 'queries', of, answerMs)),
+    );
+    return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
   }
 
   #reachable(): number[] {

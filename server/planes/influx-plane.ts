@@ -1,6 +1,7 @@
 // The InfluxDB data plane, a worker thread: HTTP listener and the pod of time series. It shares nothing with
 // the main thread and speaks with it by messages.
 
+import type { QueriesElsewhere } from '../../access/influx/statements/query-registry.ts';
 import { resolve } from 'node:path';
 import { parentPort } from 'node:worker_threads';
 import { Principals } from '../../access/gateway/principals.ts';
@@ -236,6 +237,7 @@ async function start(): Promise<void> {
     store,
     changeUsers,
     clock: systemClock,
+    queriesElsewhere: place && ((tenant) => queriesElsewhere(place.node, tenant)),
     onIgnored: (address) =>
       log('info', 'credentials are ignored: no user has a password or a token yet', {
         client: address,
@@ -274,6 +276,14 @@ async function start(): Promise<void> {
   const served = holdsBack === true ? [] : await listen(listener);
   steps.start();
   report(port, { type: 'ready', endpoints: served });
+}
+
+function queriesElsewhere(node: number, tenant: number): QueriesElsewhere {
+  return {
+    node,
+    list: () => ask(port, 'queries', { tenant }),
+    kill: async (id) => (await ask(port, 'queries', { tenant, kill: id })).length > 0,
+  };
 }
 
 async function listen(listener: InfluxServer): Promise<Endpoint[]> {
@@ -404,6 +414,7 @@ serveCalls(port, {
       ...entry,
       durationMicros: Math.round(spentMs * 1000),
     })),
+  queries: ({ tenant, kill }) => gate?.queriesHere(tenant, kill) ?? [],
   steps: (query) => steps.list(query),
   databases: (tenant) => databasesOf(storeHere(), tenant),
   createDatabase: (database) => createDatabase(storeHere(), database),

@@ -2,6 +2,7 @@
 // data. The main thread calls, the plane answers each call once; the plane sends reports of its own
 // too.
 
+import type { ShownQuery } from '../../access/influx/statements/query-registry.ts';
 import type { QuotaDemand, QuotaShare } from '../../access/admission/shares/shared-quotas.ts';
 import type { TlsMaterial } from '../../access/gateway/tls-context.ts';
 import type { PartitionChangeStatus } from '../../control/metadata/partition-catalog.ts';
@@ -135,6 +136,8 @@ interface PlaneCalls {
   top(query: TopQuery): TopEntry[];
   /** The newest first. */
   slowlog(query: SlowlogQuery): SlowlogEntry[];
+  /** Queries of a tenant that run here; with `kill` the one of that id alone, which is ended. */
+  queries(of: { tenant: number; kill?: number | undefined }): ShownQuery[];
   /** The newest first. */
   steps(query: SlowlogQuery): StepEntry[];
   /** Databases of the tenant with this number that hold something or were made. */
@@ -211,6 +214,8 @@ export interface ControlCalls {
    * when the change was withdrawn. After an error it is asked again: the change may have been made.
    */
   commitPartitions(change: { table: number; targets: number[] }): TableDefinition | undefined;
+  /** As the call of planes, of all other nodes of the cluster. */
+  queries(of: { tenant: number; kill?: number | undefined }): ShownQuery[];
   /** Chunk of a backup file that another node of the cluster makes or restores. */
   chunk(of: { node: number; request: ChunkRequest }): ChunkAnswer;
 }

@@ -141,6 +141,7 @@ test('a plane asks, and is answered', async () => {
     commitPartitions: () => {
       throw new Error('not here');
     },
+    queries: () => [],
     chunk: () => {
       throw new Error('not here');
     },

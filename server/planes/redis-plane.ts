@@ -500,6 +500,7 @@ serveCalls(port, {
   admission: (query) => admissionReport(admission.gateway, query),
   top: (query) => meter.plane.top('key', query),
   slowlog: (query) => slowest(server, query),
+  queries: () => [],
   steps: (query) => steps.list(query),
   databases: (tenant) => catalog.databasesOf(tenant),
   createDatabase: () => {

@@ -98,6 +98,30 @@ test('leaders are killed in the middle of writes: all that was acknowledged is t
   expect(await response.text()).toMatch(/series_count\{[^}]*group="\d+",partition="3"[^}]*\}/);
 }, 600_000);
 
+test('a query at one node is shown and killed through another', async () => {
+  await start();
+  await influx(0, '/query', { q: 'CREATE DATABASE d' });
+  const text = 'x'.repeat(1000);
+  for (let body = 0; body < 10; body++) {
+    const lines = Array.from({ length: 2000 }, (_, n) => `m s="${text}" ${body * 2000 + n + 1}`);
+    await influx(0, '/write', { db: 'd' }, lines.join('\n'));
+  }
+  // Its answer is not read: it takes as long as its client likes.
+  const reads = new URLSearchParams({ db: 'd', q: 'SELECT s FROM m', chunked: 'true' });
+  const response = await fetch(`${cluster!.nodes[2]!.influx}/query?${reads.toString()}`);
+  const shown = await influx(0, '/query', { q: 'SHOW QUERIES' });
+  const { results } = JSON.parse(shown) as {
+    results: [{ series: [{ columns: string[]; values: (string | number)[][] }] }];
+  };
+  const [{ columns, values }] = results[0].series;
+  expect(columns.slice(0, 2)).toEqual(['qid', 'query']);
+  const [id = 0] = values.find(([, query]) => query === 'SELECT s FROM m')!;
+  expect(Math.floor(Number(id) / 2 ** 32)).toBe(cluster!.nodes[2]!.id);
+  await influx(1, '/query', { q: `KILL QUERY ${id}` });
+  expect(await response.text()).toContain('query interrupted');
+  await expect(influx(1, '/query', { q: `KILL QUERY ${id}` })).rejects.toThrow('no such query id');
+}, 600_000);
+
 test('a backup through one node is restored through another, onto groups that lack a node', async () => {
   await start('--cluster.replicas', '2');
   set = mkdtempSync(join(tmpdir(), 'polyrow-divided-set-'));

@@ -49,8 +49,7 @@ export function executeStatement(statement: Statement, context: StatementContext
     case 'show':
       return answerInSlices(showSeriesOf(statement, context), context.pause);
     case 'killQuery':
-      context.queries.kill(statement.id);
-      return answer([]);
+      return after(context.queries.kill(statement.id), []);
     case 'unsupported':
       throw new QueryError(statement.error);
     case 'createDatabase':
@@ -95,7 +94,10 @@ function changed(
   statement: Statement,
   context: StatementContext,
 ): StatementResult {
-  const messages = warnings(statement, context);
+  return after(change, warnings(statement, context));
+}
+
+function after(change: MaybePromise<void>, messages: readonly Message[]): StatementResult {
   if (!(change instanceof Promise)) return answer([], messages);
   // The reader of the answer receives the failure.
   change.catch(() => {});
@@ -150,7 +152,7 @@ function* showSeriesOf(show: ShowStatement, context: StatementContext): Slices<R
     case 'users':
       return showUsers(context);
     case 'queries':
-      return showQueries(context);
+      return yield* showQueries(context);
     case 'continuousQueries':
       return showContinuousQueries(context);
     case 'subscriptions':

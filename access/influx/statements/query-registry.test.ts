@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { whenFinished } from '../../../universal-row/slices.ts';
 import { QueryRegistry } from './query-registry.ts';
 
 function registry(maxConcurrent = 0) {
@@ -29,7 +30,7 @@ test('a killed query fails at its next look', () => {
   const told: string[] = [];
   task.whenKilled(() => told.push('before'));
   task.throwIfKilled();
-  queries.kill(task.id);
+  void queries.kill(task.id);
   task.cancel('too late to matter');
   task.whenKilled(() => told.push('after'));
   expect(told).toEqual(['before', 'after']);
@@ -65,6 +66,33 @@ test('one that waits is there to be killed, and its time begins later', () => {
   task.begin();
   clock.time = 60;
   expect([task.waiting, task.elapsedMs()]).toEqual([false, 10]);
-  queries.kill(task.id);
+  void queries.kill(task.id);
   expect(reason).toBe('query interrupted');
+});
+
+test('in a cluster those of other nodes are listed and killed, by ids that tell the node', async () => {
+  const clock = { now: () => 0, monotonic: () => 0 };
+  const nodes = [1, 2].map((node): QueryRegistry => {
+    const other = (): QueryRegistry => nodes[2 - node]!;
+    const elsewhere = {
+      node,
+      list: async () => other().shownHere(),
+      kill: async (id: number) => other().killHere(id),
+    };
+    return new QueryRegistry({ clock, maxConcurrent: 0, elsewhere });
+  });
+  const [first, second] = nodes as [QueryRegistry, QueryRegistry];
+  const here = first.start('SELECT 1', 'db');
+  const there = second.start('SELECT 2', 'db', 'ann');
+  const shown = await whenFinished(first.shown());
+  expect(shown.map(({ id, text, user, status }) => [id, text, user, status])).toEqual([
+    [2 ** 32 + 1, 'SELECT 1', '', 'running'],
+    [2 * 2 ** 32 + 1, 'SELECT 2', 'ann', 'running'],
+  ]);
+  await first.kill(shown[1]!.id);
+  expect([here.killed, there.killed]).toEqual([false, true]);
+  there.end();
+  await expect(first.kill(shown[1]!.id)).rejects.toThrow(`no such query id: ${shown[1]!.id}`);
+  await second.kill(shown[0]!.id);
+  expect(here.killed).toBe(true);
 });

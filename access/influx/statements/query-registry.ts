@@ -1,12 +1,37 @@
-// The queries that run, as SHOW QUERIES lists and KILL QUERY ends them.
+// The queries that run, as SHOW QUERIES lists and KILL QUERY ends them: in a cluster those at all nodes. The ids that clients
+// see have the number of the node above 32 bits.
 
 import type { Clock } from '../../../universal-row/environment.ts';
+import { clientOfNode, numberAtNode } from '../../../universal-row/command.ts';
+import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import { awaited, type Slices } from '../../../universal-row/slices.ts';
 import { QueryError } from '../influxql/result.ts';
+
+/** As SHOW QUERIES shows it. */
+export interface ShownQuery {
+  readonly id: number;
+  readonly text: string;
+  readonly database: string;
+  readonly user: string;
+  readonly elapsedMs: number;
+  readonly status: 'running' | 'waiting' | 'killed';
+}
+
+/** The other nodes of a cluster. */
+export interface QueriesElsewhere {
+  /** Number of this node. */
+  readonly node: number;
+  /** The queries at other nodes; those that do not answer in time are left out. */
+  list(): Promise<readonly ShownQuery[]>;
+  /** False where the node of the query does not have it. */
+  kill(id: number): Promise<boolean>;
+}
 
 interface QueryRegistryOptions {
   clock: Clock;
   /** Queries at once; 0 for any number. */
   maxConcurrent: number;
+  elsewhere?: QueriesElsewhere | undefined;
 }
 
 /** One running query. Its runner calls `throwIfKilled` between two slices of work. */
@@ -73,11 +98,46 @@ export class QueryRegistry {
     return [...this.#tasks.values()];
   }
 
-  /** Throws `QueryError` when there is none of that number. */
-  kill(id: number): void {
-    const task = this.#tasks.get(id);
-    if (task === undefined) throw new QueryError(`no such query id: ${id}`);
-    task.cancel();
+  /** Those at this node. */
+  shownHere(): ShownQuery[] {
+    return this.list().map((task) => ({
+      id: clientOfNode(this.#node, task.id),
+      text: task.text,
+      database: task.database,
+      user: task.user,
+      elapsedMs: task.elapsedMs(),
+      status: task.killed ? 'killed' : task.waiting ? 'waiting' : 'running',
+    }));
+  }
+
+  /** Those at all nodes, of this one first. */
+  *shown(): Slices<readonly ShownQuery[]> {
+    const here = this.shownHere();
+    const { elsewhere } = this.#options;
+    if (elsewhere === undefined) return here;
+    return [...here, ...(yield* awaited(elsewhere.list()))];
+  }
+
+  /** False when there is none of that number here. */
+  killHere(id: number): boolean {
+    const task = this.#tasks.get(numberAtNode(id, this.#node) ?? -1);
+    task?.cancel();
+    return task !== undefined;
+  }
+
+  /** At whatever node. Throws, or rejects with, `QueryError` when there is none of that number. */
+  kill(id: number): MaybePromise<void> {
+    if (this.killHere(id)) return;
+    const none = new QueryError(`no such query id: ${id}`);
+    const { elsewhere } = this.#options;
+    if (elsewhere === undefined) throw none;
+    return elsewhere.kill(id).then((isKilled) => {
+      if (!isKilled) throw none;
+    });
+  }
+
+  get #node(): number {
+    return this.#options.elsewhere?.node ?? 0;
   }
 }
 

@@ -53,17 +53,17 @@ export function showContinuousQueries(context: StatementContext): ResultSeries[]
 }
 
 /** Callers who are not administrators see only their own: a text names more than its database. */
-export function showQueries({ queries, principal }: StatementContext): ResultSeries[] {
+export function* showQueries({ queries, principal }: StatementContext): Slices<ResultSeries[]> {
   const columns = ['qid', 'query', 'database', 'duration', 'status'];
-  const rows = queries
-    .list()
+  const shown = yield* queries.shown();
+  const rows = shown
     .filter(({ user }) => principal === undefined || principal.isAdmin || user === principal.name)
-    .map((task) => [
-      task.id,
-      task.text,
-      task.database,
-      formatGoDuration(rounded(task.elapsedMs())),
-      task.killed ? 'killed' : task.waiting ? 'waiting' : 'running',
+    .map((query) => [
+      query.id,
+      query.text,
+      query.database,
+      formatGoDuration(rounded(query.elapsedMs)),
+      query.status,
     ]);
   return [table(undefined, columns, rows)];
 }

@@ -10,6 +10,7 @@ import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import type { SeriesStore } from '../../../contracts/series-store.ts';
 import { noLimits, type TenantDefinition } from '../../../contracts/tenancy/definitions.ts';
 import { type Login, Principal, type Principals } from '../../gateway/principals.ts';
+import type { QueriesElsewhere, ShownQuery } from '../statements/query-registry.ts';
 import type { Caller, Gate, Refusal } from './caller.ts';
 import type { Credentials } from './credentials.ts';
 import { DatabaseIndex, type DatabaseSource } from './database-index.ts';
@@ -26,6 +27,8 @@ interface TenantGateOptions {
   store: SeriesStore & DatabaseSource;
   changeUsers: ChangeUsers;
   clock: Clock;
+  /** Queries of a tenant at other nodes of a cluster. */
+  queriesElsewhere?: ((tenant: number) => QueriesElsewhere) | undefined;
   /** A client, by its address, sent credentials that were not looked at. Called once for each. */
   onIgnored?: (address: string) => void;
 }
@@ -57,6 +60,7 @@ export class TenantGate implements Gate {
   readonly #callers = new WeakMap<Principal, TenantCaller>();
   readonly #ignored = new Set<string>();
   readonly #onIgnored: ((address: string) => void) | undefined;
+  readonly #queriesElsewhere: TenantGateOptions['queriesElsewhere'];
 
   constructor(options: TenantGateOptions) {
     this.#principals = options.principals;
@@ -65,9 +69,18 @@ export class TenantGate implements Gate {
     this.#changeUsers = options.changeUsers;
     this.#databases = new DatabaseIndex(options.store);
     this.#onIgnored = options.onIgnored;
+    this.#queriesElsewhere = options.queriesElsewhere;
     this.#principals.onChange(({ goneTenants }) => {
       for (const { number } of goneTenants) this.#spaces.delete(number);
     });
+  }
+
+  /** The running queries of a tenant at this node; with `kill` the one of that id, which is ended. */
+  queriesHere(tenant: number, kill?: number): ShownQuery[] {
+    const queries = this.#spaces.get(tenant)?.queries;
+    const shown = queries?.shownHere() ?? [];
+    if (kill === undefined) return shown;
+    return queries?.killHere(kill) === true ? shown.filter(({ id }) => id === kill) : [];
   }
 
   onChange(listener: () => void): void {
@@ -134,7 +147,9 @@ export class TenantGate implements Gate {
         isActive: () => tenant()?.state === 'active',
       });
       const limits = () => tenant()?.limits ?? noLimits;
-      space = new TenantSpace({ name, number, store, limits, clock: this.#clock });
+      const queriesElsewhere = this.#queriesElsewhere?.(number);
+      const own = { name, number, store, limits, queriesElsewhere };
+      space = new TenantSpace({ ...own, clock: this.#clock });
       this.#spaces.set(number, space);
     }
     return space;

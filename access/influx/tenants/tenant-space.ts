@@ -8,7 +8,7 @@ import {
   type TenantLimits,
 } from '../../../contracts/tenancy/definitions.ts';
 import type { ServerFacts } from '../statements/context.ts';
-import { QueryRegistry } from '../statements/query-registry.ts';
+import { type QueriesElsewhere, QueryRegistry } from '../statements/query-registry.ts';
 import { ownerOf } from './database-names.ts';
 import { TenantMemory } from './query-memory.ts';
 
@@ -20,6 +20,7 @@ interface TenantSpaceOptions {
   /** As they are at the moment. */
   limits: () => TenantLimits;
   clock: Clock;
+  queriesElsewhere?: QueriesElsewhere | undefined;
 }
 
 export class TenantSpace {
@@ -38,7 +39,8 @@ export class TenantSpace {
     this.store = options.store;
     this.#limits = options.limits;
     // Those beyond the server's limit wait before they are registered.
-    this.queries = new QueryRegistry({ clock: options.clock, maxConcurrent: 0 });
+    const { clock, queriesElsewhere: elsewhere } = options;
+    this.queries = new QueryRegistry({ clock, maxConcurrent: 0, elsewhere });
     this.memory = new TenantMemory(options.name, () => this.limits.queryMemoryBytes);
   }
 
