@@ -96,7 +96,8 @@ export class ValueWriter extends WireWriter implements Reply {
   }
 
   bulkHead(n: number): void {
-    this.reserve(9);
+    // Of a long answer no value is in two parts.
+    this.reserve(n + 9);
     this.buf[this.pos++] = Tag.bytes;
     this.varint(n);
   }
