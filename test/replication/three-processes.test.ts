@@ -43,8 +43,9 @@ class NodeProcess {
   }
 
   async start(nodes: number): Promise<void> {
-    const { node, port } = this;
-    const options: ProcessOptions = { node, nodes, port, groups, directory: this.#directory };
+    const { node } = this;
+    // Another one each time: the one of before may be that of somebody's connection by now.
+    const options: ProcessOptions = { node, nodes, port: 0, groups, directory: this.#directory };
     const child = fork(program, [JSON.stringify(options)]);
     this.#child = child;
     child.on('message', (answer: ProcessAnswer) => this.#take(answer));
@@ -58,6 +59,7 @@ class NodeProcess {
     const child = this.#child;
     if (child === undefined) return;
     this.#child = undefined;
+    if (child.exitCode !== null) return;
     const gone = new Promise((resolve) => child.once('exit', resolve));
     child.kill('SIGKILL');
     for (const end of this.#waiting.values()) end(undefined);
@@ -245,7 +247,8 @@ test(`${kills} kills: nothing acknowledged is lost`, {
     }
     for (const node of victims) {
       await node.start(nodes.length);
-      node.tell({ kind: 'peers', ports });
+      ports[node.node] = node.port;
+      for (const one of nodes) one.tell({ kind: 'peers', ports });
     }
   }
   await untilLed(groups);
