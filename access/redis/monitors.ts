@@ -31,7 +31,7 @@ export class Monitors<C extends Monitored = Monitored> {
   /** Clients of other nodes may watch. */
   isWatchedElsewhere = false;
 
-  /** 0 where nobody watches. */
+  /** 0 where no client is in MONITOR. */
   get size(): number {
     return this.#clients.size + (this.isWatchedElsewhere ? 1 : 0);
   }

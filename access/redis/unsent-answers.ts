@@ -46,7 +46,7 @@ const countedBytes = 16 * 1024;
 interface UnsentListener {
   /** Answers that depend on writes which may be lost become errors. */
   unknown(): void;
-  /** Nobody uses the buffer of a tick's answers any more. Of some ticks that is not told. */
+  /** Called when all clients have the answers of a tick, so that its buffer can be reused. Not called for every tick. */
   sent(buf: ViewedBuffer): void;
 }
 

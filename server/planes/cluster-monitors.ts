@@ -1,6 +1,6 @@
 // MONITOR across nodes: a node whose clients watch a tenant says so to the others, again and again, and they send it the
 // commands of their own clients on the links for messages, once a round of the event loop. What a link or a round has no
-// room for is left out and counted, so that nobody waits for a client in MONITOR. The frame:
+// room for is left out and counted, so that no command waits for a client in MONITOR. The frame:
 //
 //   varint tenant | bytes lines of MONITOR, each with its end
 

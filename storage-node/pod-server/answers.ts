@@ -42,7 +42,7 @@ export class AnswerSink {
     return writer;
   }
 
-  /** `isFree` where nobody uses its bytes any more. */
+  /** `isFree`: the socket has taken its bytes, and its memory can be reused. */
   giveBack(writer: ValueWriter, isFree: boolean): void {
     writer.reset(!isFree);
     if (this.#spare.length < maxSpare) this.#spare.push(writer);
