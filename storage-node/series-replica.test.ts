@@ -3,8 +3,15 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { maxTime, minTime, TooLargeError, UnavailableError } from '../contracts/series-store.ts';
-import type { CatalogChange } from '../contracts/series-store.ts';
+import {
+  type CatalogChange,
+  maxTime,
+  minTime,
+  NotLeaderError,
+  OutcomeUnknownError,
+  TooLargeError,
+  UnavailableError,
+} from '../contracts/series-store.ts';
 import { MemoryDisk } from '../engines/memory/testing/memory-disk.ts';
 import { Random } from '../engines/memory/testing/oracle.ts';
 import { batchOf, TestSeriesCache } from '../engines/tsm/testing/point-batches.ts';
@@ -284,6 +291,25 @@ test('a batch of points that is larger than an entry is refused, and leaves noth
   expect(await settled(write(3))).toMatchObject({ written: 3 });
   expect(inOneGo(node.engine.seriesKeys({ database: 'db', retentionPolicy: '' }))).toHaveLength(3);
   await pod.close();
+});
+
+test('a change that is lost can be made elsewhere, one whose outcome is not known cannot', async () => {
+  for (const [outcome, error] of [
+    ['lost', NotLeaderError],
+    ['unknown', OutcomeUnknownError],
+  ] as const) {
+    const cluster = new UnreliableCluster();
+    const node = new Node(1, cluster, []);
+    await node.open();
+    await node.log.lead();
+    const change = Promise.resolve(node.pod.change({ kind: 'createDatabase', database: 'db' }));
+    const failure = expect(change).rejects.toThrow(error);
+    while (node.log.pending === 0) await nextTurn();
+    node.log.depose(outcome === 'lost' ? 0 : 1);
+    await node.log.stepDown(() => true);
+    await failure;
+    await node.pod.close();
+  }
 });
 
 test('replicas hold what is committed, and nothing of what was lost', async () => {

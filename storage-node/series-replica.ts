@@ -229,7 +229,7 @@ export class SeriesReplica implements LogListener {
     if (outcome !== 'committed') this.#options.engine.discard();
     for (const { resolve, reject, result } of changes) {
       if (outcome === 'committed') resolve(result);
-      else reject(new OutcomeUnknownError());
+      else reject(outcome === 'lost' ? new NotLeaderError(this.leader) : new OutcomeUnknownError());
     }
     if (this.#queue.length > 0) this.#next();
   }
