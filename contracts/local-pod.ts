@@ -34,6 +34,8 @@ export interface LocalPod extends Executor {
    * not be sent as they are, whatever the outcome of the position they wait for.
    */
   readonly losses: number;
+  /** Position of the last tick in which something ran; those of two ticks in a row differ by 1. */
+  readonly lastPosition: number;
   /** As `endTurn`, for a caller that looks at `losses` by itself. */
   flushTurn(): number;
 }

@@ -48,6 +48,8 @@ export class PodTurn {
   readonly unclaimed = new RowWork();
   now = 0;
   isOpen = false;
+  /** See `LocalPod.lastPosition`. */
+  lastPosition = 0;
   /** Where the log's writer is when the tick is to end: its entry has room for one more command. */
   readonly fullAt: number;
   readonly #tables: TableRulesByNumber;
@@ -98,7 +100,8 @@ export class PodTurn {
   #loseTick(): void {
     if (!this.#isUsed) return;
     this.isOpen = false;
-    this.ahead!.endTick(this.log.endTurn(this.now));
+    this.lastPosition = this.log.endTurn(this.now);
+    this.ahead!.endTick(this.lastPosition);
   }
 
   /** A tick is under way, perhaps of a change that no command has made. */
@@ -160,6 +163,7 @@ export class PodTurn {
     const servedAt = this.#isUsed ? this.now : undefined;
     this.isOpen = false;
     const position = this.log.endTurn(servedAt);
+    if (servedAt !== undefined) this.lastPosition = position;
     this.ahead?.endTick(position, this.log.pendingBytes ?? 0);
     this.engine.endTurn();
     return position;

@@ -92,6 +92,10 @@ export class Pod extends PodCommands implements LocalPod {
     return this.replica?.losses ?? 0;
   }
 
+  get lastPosition(): number {
+    return this.turn.lastPosition;
+  }
+
   /** Begins the work that happens by itself: expiry, reclaiming, checkpoints. */
   start(): void {
     this.#maintenance.start();

@@ -22,6 +22,11 @@ export interface TransactionWatch extends RowObserver {
  */
 export type Outcome = 'committed' | 'lost' | 'unknown';
 
+/** Of several logs together: what holds for all of them. */
+export function outcomeOfBoth(one: Outcome, other: Outcome): Outcome {
+  return one === other ? one : 'unknown';
+}
+
 /** The part of a command that decides whether it would be refused. */
 export type Refusable = Pick<Command, 'table' | 'grows'>;
 

@@ -168,6 +168,10 @@ export class ClientScripts implements ScriptHost {
     return receivers;
   }
 
+  get hasMessages(): boolean {
+    return this.#messages.length > 0;
+  }
+
   unpublish(): void {
     this.#messages.length = Math.min(this.#messages.length, this.#messagesBefore);
   }

@@ -189,7 +189,10 @@ export class CommandExecution {
     if (!route.mayWait || group?.isHere === true) {
       const done = route.executor.execute(command, reply);
       if (done instanceof Promise) this.#waitFor(done, entry, undefined);
-      else this.#finish(entry, args, mark);
+      else {
+        if (group !== undefined) this.#evaluated(mark);
+        this.#finish(entry, args, mark);
+      }
       return;
     }
     const remote = group === undefined ? route.remote : group.remote;
@@ -245,7 +248,10 @@ export class CommandExecution {
       command.usesSpan = false;
       const done = group.execute(command, reply);
       if (done instanceof Promise) this.#waitFor(done, entry, undefined);
-      else this.#finish(entry, args, mark);
+      else {
+        this.#evaluated(mark);
+        this.#finish(entry, args, mark);
+      }
       return true;
     }
     const { remote } = group;
@@ -255,6 +261,11 @@ export class CommandExecution {
     owner.setBusy(true);
     owner.spread.begin(place, remote, route.pricer, command, entry);
     return true;
+  }
+
+  /** Messages of a script leave with the answer, whatever becomes of what it wrote. */
+  #evaluated(mark: number): void {
+    if (this.#scripts?.hasMessages !== true) this.#owner.server.tick.evaluated(mark);
   }
 
   /** Staleness bounds of a read: reads before EXEC see the latest state. */

@@ -194,6 +194,54 @@ test('answers that saw what may be lost become errors, one a command', async () 
   expect(unknown).toBe(1);
 });
 
+test('of a tick that is lost, what was evaluated in it was not done, and the rest may be', async () => {
+  const settled: ((outcome: Outcome) => void)[] = [];
+  const executor = {
+    endTurn: () => 7,
+    whenSettled: (_position: number, then: (outcome: Outcome) => void) => settled.push(then),
+  } as unknown as Executor;
+  const { client } = bench();
+  const tick = tickWith(() => [executor]);
+  const sent: string[] = [];
+  const one = (name: string): TickClient => ({
+    ...client(name, 0),
+    send: (bytes, start, end) => {
+      const texts = bytes.toString('latin1', start, end).split('\r\n').slice(0, -1);
+      sent.push(`${name} ${texts.map((text) => text.split(' ')[0]).join(' ')}`);
+      return true;
+    },
+  });
+  const [a, b] = [one('a'), one('b')];
+  /** `+` is evaluated, `-` is not, `x` is evaluated and not answered. */
+  const answer = (to: TickClient, kinds: string): void => {
+    for (const kind of kinds) {
+      const writer = tick.open(to);
+      const mark = writer.pos;
+      writer.ok();
+      if (kind !== '-') tick.evaluated(mark);
+      if (kind === 'x') tick.takeBack(to, mark);
+    }
+  };
+  const run = async (outcome: Outcome): Promise<void> => {
+    answer(a, '+++-+');
+    answer(b, '-++x-x+');
+    await rounds(1);
+    settled.pop()!(outcome);
+  };
+  const [no, may] = ['-CLUSTERDOWN', '-ERR'];
+  await run('lost');
+  expect(sent).toEqual([`a ${no} ${no} ${no} ${may} ${no}`, `b ${may} ${no} ${no} ${may} ${no}`]);
+  await run('unknown');
+  expect(sent.slice(2)).toEqual([
+    `a ${may} ${may} ${may} ${may} ${may}`,
+    `b ${may} ${may} ${may} ${may} ${may}`,
+  ]);
+  answer(a, '-');
+  await rounds(1);
+  settled.pop()!('lost');
+  expect(sent.at(-1)).toBe(`a ${may}`);
+});
+
 test('answers leave in order for each client, whichever log is settled first', async () => {
   const settled: [string, (outcome: Outcome) => void][] = [];
   const positions: [number, number][] = [];

@@ -8,7 +8,7 @@ import { performance } from 'node:perf_hooks';
 import type { StepSource, StepWatcher } from '../../contracts/step-watcher.ts';
 import type { PodAdmission } from '../../contracts/pod-admission.ts';
 import type { ViewedBuffer } from '../../universal-row/bytes.ts';
-import type { Outcome, TurnMember } from '../../universal-row/executor.ts';
+import { type Outcome, outcomeOfBoth, type TurnMember } from '../../universal-row/executor.ts';
 import { initialBytes, RespWriter } from './resp-writer.ts';
 import { type AnsweredClient, sendAll, type TickAnswers, UnsentAnswers } from './unsent-answers.ts';
 
@@ -70,6 +70,8 @@ export class CommandTick<C extends TickClient = TickClient> {
   // Segments of the shared writer: which connection's bytes begin where.
   #owners: C[] = [];
   #starts: number[] = [];
+  /** Where answers begin and end of which `evaluated` was told; ones in a row are one. */
+  #evaluated: number[] = [];
   #isScheduled = false;
   #lastReader: C | undefined;
   #readsToBeAlone = readsToBeAlone;
@@ -114,7 +116,27 @@ export class CommandTick<C extends TickClient = TickClient> {
     const last = owners.length - 1;
     if (last >= 0 && owners[last] === client) {
       this.writer.pos = Math.max(mark, this.#starts[last]!);
+      if (this.#evaluated.length > 0) this.#cutEvaluated();
     }
+  }
+
+  #cutEvaluated(): void {
+    const evaluated = this.#evaluated;
+    const { pos } = this.writer;
+    while (evaluated.length > 0 && evaluated.at(-2)! >= pos) evaluated.length -= 2;
+    const last = evaluated.length - 1;
+    if (last > 0 && evaluated[last]! > pos) evaluated[last] = pos;
+  }
+
+  /**
+   * The answer that begins at `mark`, and has just been written, is of what a pod of this process has evaluated in this
+   * tick, and of nothing else: where the log loses this tick, nothing was done.
+   */
+  evaluated(mark: number): void {
+    const evaluated = this.#evaluated;
+    const last = evaluated.length - 1;
+    if (last > 0 && evaluated[last] === mark) evaluated[last] = this.writer.pos;
+    else evaluated.push(mark, this.writer.pos);
   }
 
   /**
@@ -233,9 +255,11 @@ export class CommandTick<C extends TickClient = TickClient> {
     const { writer } = this;
     const owners = this.#owners;
     const starts = this.#starts;
-    const isFree = sendAll({ buf: writer.buf, owners, starts, end: writer.pos });
+    const evaluated = this.#evaluated;
+    const isFree = sendAll({ buf: writer.buf, owners, starts, end: writer.pos, evaluated });
     owners.length = 0;
     starts.length = 0;
+    evaluated.length = 0;
     if (isFree) writer.reset();
     else this.#renewBuffer();
   }
@@ -255,10 +279,11 @@ export class CommandTick<C extends TickClient = TickClient> {
     const { writer } = this;
     const answers = {
       ...{ buf: writer.buf, end: writer.pos },
-      ...{ owners: this.#owners, starts: this.#starts },
+      ...{ owners: this.#owners, starts: this.#starts, evaluated: this.#evaluated },
     };
     this.#owners = [];
     this.#starts = [];
+    this.#evaluated = [];
     this.#renewBuffer();
     return answers;
   }
@@ -274,10 +299,10 @@ export class CommandTick<C extends TickClient = TickClient> {
       return;
     }
     let left = 1 + others.length;
-    let worst: Outcome = 'committed';
+    let all: Outcome | undefined;
     const one = (outcome: Outcome): void => {
-      if (outcome !== 'committed') worst = outcome;
-      if (--left === 0) send(worst);
+      all = all === undefined ? outcome : outcomeOfBoth(all, outcome);
+      if (--left === 0) send(all);
     };
     first.whenSettled(position, one);
     for (const { executor, at } of others) executor.whenSettled(at, one);
@@ -289,6 +314,7 @@ export class CommandTick<C extends TickClient = TickClient> {
     const owners = new Set(this.#owners);
     this.#owners = [];
     this.#starts = [];
+    this.#evaluated = [];
     this.#renewBuffer();
     for (const client of owners) client.destroy();
     throw error;

@@ -333,6 +333,11 @@ export class TransactionState {
     };
     if (!(done instanceof Promise)) {
       const others = finish();
+      // What this gateway does by itself is not undone with the rows.
+      const isOfRows = !callsScripts && commands.every(({ isLocal }) => isLocal !== true);
+      if (route.group !== undefined && out === reply && others === undefined && isOfRows) {
+        server.tick.evaluated(mark);
+      }
       if (others !== undefined && out === reply) {
         const own = reply.fork(mark);
         return others.then(() => own);

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { asUnknown } from './unknown-answers.ts';
+import { asErrors } from './unknown-answers.ts';
 
 const unknown = '-ERR outcome unknown\r\n';
+const notDone = '-CLUSTERDOWN The partition has lost its leader, and the command was not done\r\n';
 
 const leaf = fc.oneof(
   fc.constantFrom('+OK\r\n', '-ERR no\r\n', ':12\r\n', '$-1\r\n', '*-1\r\n', '_\r\n', '#t\r\n'),
@@ -23,11 +24,17 @@ const { answer } = fc.letrec<{ answer: string }>((tie) => ({
   ),
 }));
 
-test('each answer becomes an error of its own', () => {
+test('each answer becomes an error of its own, which says whether it may have been done', () => {
   fc.assert(
-    fc.property(fc.array(answer), (answers) => {
-      const found = asUnknown(Buffer.from(answers.join('')));
-      expect(found?.toString()).toBe(unknown.repeat(answers.length));
+    fc.property(fc.array(fc.tuple(answer, fc.boolean())), (answers) => {
+      const lost = new Set<number>();
+      let bytes = '';
+      for (const [text, isLost] of answers) {
+        if (isLost) lost.add(Buffer.byteLength(bytes));
+        bytes += text;
+      }
+      const found = asErrors(Buffer.from(bytes), (at) => lost.has(at));
+      expect(found?.toString()).toBe(answers.map(([, is]) => (is ? notDone : unknown)).join(''));
     }),
   );
 });
@@ -38,7 +45,7 @@ test('what is not whole is no answer', () => {
       const bytes = Buffer.from(whole);
       const cut = bytes.subarray(0, Math.max(1, bytes.length - less));
       if (cut.length === bytes.length) return;
-      expect(asUnknown(cut)).toBeUndefined();
+      expect(asErrors(cut, () => false)).toBeUndefined();
     }),
   );
 });
@@ -46,6 +53,6 @@ test('what is not whole is no answer', () => {
 test('messages go, but for those that clear caches', () => {
   const clear = '>2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n';
   const message = '>3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nm\r\n';
-  const found = asUnknown(Buffer.from(`+OK\r\n${message}${clear}:1\r\n`));
+  const found = asErrors(Buffer.from(`+OK\r\n${message}${clear}:1\r\n`), () => false);
   expect(found?.toString()).toBe(`${unknown}${clear}${unknown}`);
 });

@@ -1,9 +1,13 @@
-// Errors sent in place of replies that depend on rows which may be lost: each command of a pipeline
+// Errors sent in place of replies that depend on rows which are lost, or may be: each command of a pipeline
 // has its own error, so that none takes the answer of another.
 
 import { outcomeUnknown } from '../../universal-row/errors.ts';
 
-const error = Buffer.from(`-${outcomeUnknown}\r\n`);
+const unknown = Buffer.from(`-${outcomeUnknown}\r\n`);
+/** Nothing was done, so that the command can be sent again. */
+const lost = Buffer.from(
+  '-CLUSTERDOWN The partition has lost its leader, and the command was not done\r\n',
+);
 const invalidate = Buffer.from('invalidate');
 
 const Sign = {
@@ -81,16 +85,16 @@ class AnswerWalk {
 
 /**
  * As many errors as there are answers in the bytes; undefined if these are not whole answers. Of pushed messages only the
- * invalidations of cached keys stay.
+ * invalidations of cached keys stay. `isLost` is asked whether nothing of what the answer at a position is of was done.
  */
-export function asUnknown(bytes: Buffer): Buffer | undefined {
+export function asErrors(bytes: Buffer, isLost: (at: number) => boolean): Buffer | undefined {
   const walk = new AnswerWalk(bytes);
   const parts: Buffer[] = [];
   try {
     while (!walk.isAtEnd) {
       const { at: from, sign } = walk;
       walk.skip();
-      if (sign !== Sign.push) parts.push(error);
+      if (sign !== Sign.push) parts.push(isLost(from) ? lost : unknown);
       else {
         const message = bytes.subarray(from, walk.at);
         if (message.subarray(0, 32).includes(invalidate)) parts.push(message);

@@ -3,7 +3,7 @@
 
 import type { ViewedBuffer } from '../../universal-row/bytes.ts';
 import type { Outcome } from '../../universal-row/executor.ts';
-import { asUnknown } from './unknown-answers.ts';
+import { asErrors } from './unknown-answers.ts';
 
 /** A connection as answers are sent to it. */
 export interface AnsweredClient {
@@ -23,6 +23,8 @@ export interface TickAnswers<C> {
   readonly owners: readonly C[];
   readonly starts: readonly number[];
   readonly end: number;
+  /** Pairs of a start and an end: answers between are of what was evaluated in this tick, and of nothing else. */
+  readonly evaluated: readonly number[];
 }
 
 /** The answers of a tick, or of some of its clients, and how they are to leave. */
@@ -44,7 +46,7 @@ interface WaitingTick<C> {
 const countedBytes = 16 * 1024;
 
 interface UnsentListener {
-  /** Answers that depend on writes which may be lost become errors. */
+  /** Answers that depend on writes which are lost, or may be, become errors. */
   unknown(): void;
   /** Called when all clients have the answers of a tick, so that its buffer can be reused. Not called for every tick. */
   sent(buf: ViewedBuffer): void;
@@ -125,16 +127,28 @@ export class UnsentAnswers<C extends AnsweredClient> {
     if (outcome === 'committed') {
       const isFree = sendAll(answers, clients);
       if (isFree && clients === undefined) this.#listener.sent(answers.buf);
-    } else this.#sendUnknown(answers, clients);
+    } else this.#sendErrors(answers, clients, outcome);
   }
 
   /** A client that had a part only of an answer cannot be told. */
-  #sendUnknown(answers: TickAnswers<C>, clients: ReadonlySet<C> | undefined): void {
+  #sendErrors(
+    { buf, owners, starts, end, evaluated }: TickAnswers<C>,
+    clients: ReadonlySet<C> | undefined,
+    outcome: 'lost' | 'unknown',
+  ): void {
     this.#listener.unknown();
-    const { buf, owners, starts, end } = answers;
+    const lost = outcome === 'lost' ? evaluated : [];
+    let span = 0;
+    // Asked of one position after the other.
+    const isLost = (at: number): boolean => {
+      while (span < lost.length && lost[span + 1]! <= at) span += 2;
+      return span < lost.length && lost[span]! <= at;
+    };
     for (const [i, client] of owners.entries()) {
       if (clients?.has(client) === false) continue;
-      const bytes = asUnknown(buf.subarray(starts[i], starts[i + 1] ?? end));
+      const from = starts[i]!;
+      const own = buf.subarray(from, starts[i + 1] ?? end);
+      const bytes = asErrors(own, (at) => isLost(from + at));
       if (bytes === undefined) client.destroy();
       else if (bytes.length > 0) client.send(bytes, 0, bytes.length);
       else if (client.closing) client.endSoon();

@@ -87,6 +87,33 @@ test('each node in turn is killed under load', async () => {
   }
 });
 
+test('a node that hung tells its clients what became of their writes', async () => {
+  cluster = await PolyrowCluster.start(3);
+  const { redisPorts } = cluster;
+  let isOver = false;
+  const writers: Promise<Written>[] = [];
+  for (let i = 0; i < 30; i++) {
+    writers.push(append(await connect(redisPorts[i % 3]!), i, () => isOver));
+  }
+  const other = await Promise.all(redisPorts.map((port) => connect(port)));
+  for (const index of [0, 1, 2]) {
+    await pause(500);
+    cluster.pause(index);
+    // Until another node leads.
+    const next = other[(index + 1) % 3]!;
+    await until(() => next.rpush('others', index).then(Boolean, () => false));
+    cluster.resume(index);
+    await until(() => other[index]!.rpush('others', index).then(Boolean, () => false));
+  }
+  isOver = true;
+  const all = await Promise.all(writers);
+  for (const [writer, { acknowledged, unknown }] of all.entries()) {
+    const list = await other[0]!.lrange(`list:${writer}`, 0, -1);
+    expect(list.map(Number)).toEqual(acknowledged);
+    expect(unknown).toEqual([]);
+  }
+});
+
 test('a stopped node is noticed, and reads nothing stale when it goes on', async () => {
   cluster = await PolyrowCluster.start(3);
   const { redisPorts } = cluster;

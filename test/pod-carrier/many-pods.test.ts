@@ -32,6 +32,7 @@ class TestPod implements LocalPod {
   role: LocalPod['role'] = 'leader';
   leader = 0;
   losses = 0;
+  lastPosition = 0;
   isPaused = false;
   isWithin = (): boolean => false;
   read = (): never => {

@@ -18,6 +18,7 @@ class Replica implements LocalPod {
   role: LocalPod['role'] = 'follower';
   leader = 0;
   losses = 0;
+  lastPosition = 0;
   isPaused = false;
   isWithin = (): boolean => false;
   read = (): never => {
@@ -129,7 +130,12 @@ beforeEach(() => {
   remotes = new Map([...replicas].map(([node, replica]) => [node, replica.asRemote]));
   local = replicas.get(1);
   turns = new GroupTurns();
-  group = new GroupExecutor({
+  group = new GroupExecutor(groupOptions());
+  group.setReplicas([1, 2, 3]);
+});
+
+function groupOptions(): ConstructorParameters<typeof GroupExecutor>[0] {
+  return {
     group: 16,
     node: 1,
     turns,
@@ -140,9 +146,8 @@ beforeEach(() => {
     refusalOf: () => 'known here',
     mayWait: false,
     numbersTransactions: () => true,
-  });
-  group.setReplicas([1, 2, 3]);
-});
+  };
+}
 
 function command(name = 'incr', action: Action = Action.update): Command {
   const args = new Arguments();
@@ -381,4 +386,47 @@ test('a tick that has seen what is undone has an unknown outcome, and others do 
   expect(settled()).toMatchObject({ outcomes: ['unknown'] });
   await run();
   expect(turns.endTurn()).toBe(-1);
+});
+
+// What ran has been in so many ticks of the pod, some of which may have been ended before, for others.
+test.each<[number, boolean, Record<Outcome, Outcome>]>([
+  [1, false, { committed: 'committed', lost: 'lost', unknown: 'unknown' }],
+  [2, false, { committed: 'committed', lost: 'unknown', unknown: 'unknown' }],
+  [1, true, { committed: 'unknown', lost: 'lost', unknown: 'unknown' }],
+])(
+  'a tick that was %i of the pod, undone: %s, is lost only as a whole',
+  async (ticks, undone, told) => {
+    lead(1);
+    for (const outcome of ['committed', 'lost', 'unknown'] as const) {
+      await run();
+      local!.position = local!.lastPosition += ticks;
+      if (undone) local!.losses++;
+      const { outcomes } = settled();
+      local!.outcomes.pop()!(outcome);
+      expect(outcomes).toEqual([told[outcome]]);
+    }
+  },
+);
+
+test('a tick of several groups is lost if all of them are', async () => {
+  const others = new Replica(1);
+  others.role = 'leader';
+  const other = new GroupExecutor({ ...groupOptions(), group: 17, local: () => others });
+  lead(1);
+  for (const [one, two, both] of [
+    ['committed', 'committed', 'committed'],
+    ['lost', 'lost', 'lost'],
+    ['lost', 'committed', 'unknown'],
+    ['committed', 'lost', 'unknown'],
+    ['unknown', 'lost', 'unknown'],
+  ] as const) {
+    await run();
+    await other.execute(command(), new RespWriter(64));
+    for (const pod of [local!, others]) pod.position = ++pod.lastPosition;
+    const { outcomes } = settled();
+    local!.outcomes.pop()!(one);
+    expect(outcomes).toEqual([]);
+    others.outcomes.pop()!(two);
+    expect(outcomes).toEqual([both]);
+  }
 });

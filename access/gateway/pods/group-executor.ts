@@ -75,7 +75,7 @@ export class GroupExecutor implements Executor {
   /** Numbers of writes sent to other processes, where these record them. */
   readonly #numbers = new WriteNumbers();
   readonly #options: GroupExecutorOptions;
-  readonly #turn: GroupTurn = { pod: undefined, losses: 0 };
+  readonly #turn: GroupTurn = { pod: undefined, losses: 0, after: 0 };
   readonly #observers = new GroupObservers();
   #pod: LocalPod | undefined;
   /** The node that leads, as far as is known; 0 if not. */

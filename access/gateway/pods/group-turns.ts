@@ -2,7 +2,7 @@
 
 import type { LocalPod } from '../../../contracts/local-pod.ts';
 import { assert } from '../../../universal-row/assert.ts';
-import type { Outcome, TurnMember } from '../../../universal-row/executor.ts';
+import { type Outcome, outcomeOfBoth, type TurnMember } from '../../../universal-row/executor.ts';
 import type { ChangeListener, RowChange } from '../../../universal-row/row-change.ts';
 import type { PodLink } from './pod-link.ts';
 
@@ -12,6 +12,8 @@ export interface GroupTurn {
   pod: LocalPod | undefined;
   /** Its `losses` when the first of them ran. */
   losses: number;
+  /** Its `lastPosition` then. */
+  after: number;
 }
 
 /** A group, as far as it is asked to tell of changes. */
@@ -19,7 +21,8 @@ interface Follower {
   follow(listener: ChangeListener | undefined): void;
 }
 
-const lost = -2;
+/** In place of a position: no outcome says what became of what ran. */
+const undecided = -2;
 
 export class GroupTurns implements TurnMember {
   readonly #followers = new Set<Follower>();
@@ -29,6 +32,8 @@ export class GroupTurns implements TurnMember {
   /** State of the tick that has just ended: pods, and promises to wait for. */
   #pods: LocalPod[] = [];
   #positions: number[] = [];
+  /** By position: the one outcome that holds for all that ran, where not all do. */
+  #holding: (Outcome | undefined)[] = [];
   #ticks = 0;
   #atEnd: (() => (outcome: Outcome) => void)[] = [];
 
@@ -52,9 +57,12 @@ export class GroupTurns implements TurnMember {
     if (turn.pod === undefined) {
       turn.pod = pod;
       turn.losses = losses;
+      turn.after = pod.lastPosition;
       this.#touched.push(turn);
-    } else if (turn.pod !== pod) turn.losses = -1;
-    else if (losses < turn.losses) turn.losses = losses;
+    } else if (turn.pod !== pod) {
+      turn.losses = -1;
+      turn.after = -Infinity;
+    } else if (losses < turn.losses) turn.losses = losses;
   }
 
   /**
@@ -76,32 +84,39 @@ export class GroupTurns implements TurnMember {
       this.#links.clear();
     }
     const touched = this.#touched;
-    if (touched.length === 0) {
-      this.#settleAfter([], []);
-      return -1;
-    }
     const pods = this.#pods;
     const positions = this.#positions;
+    const holding = this.#holding;
     pods.length = 0;
     positions.length = 0;
+    holding.length = 0;
     for (const turn of touched) {
       const pod = turn.pod!;
       const position = pod.flushTurn();
+      const ended = pod.lastPosition - turn.after;
       turn.pod = undefined;
-      const wasLost = pod.losses !== turn.losses;
-      if (position < 0 && !wasLost) continue;
+      const wasUndone = pod.losses !== turn.losses;
+      if (position < 0 && !wasUndone) continue;
       pods.push(pod);
-      positions.push(wasLost ? lost : position);
+      if (wasUndone) {
+        // In the tick that was undone, or after it.
+        positions.push(ended === 1 ? pod.lastPosition : undecided);
+        holding.push('lost');
+      } else {
+        positions.push(position);
+        // The first of several ticks may be committed, and the last one lost.
+        holding.push(ended > 1 ? 'committed' : undefined);
+      }
     }
     touched.length = 0;
-    this.#settleAfter(pods, positions);
+    this.#settleAfter();
     return pods.length === 0 ? -1 : ++this.#ticks;
   }
 
-  #settleAfter(pods: readonly LocalPod[], positions: readonly number[]): void {
+  #settleAfter(): void {
     if (this.#atEnd.length === 0) return;
     const after = this.#atEnd.splice(0).map((ended) => ended());
-    whenAll(pods, positions, (outcome) => {
+    this.#whenAll((outcome) => {
       for (const then of after) then(outcome);
     });
   }
@@ -109,32 +124,40 @@ export class GroupTurns implements TurnMember {
   /** To be called before another tick ends, if at all. */
   whenSettled(tick: number, then: (outcome: Outcome) => void): void {
     assert(tick === this.#ticks, 'only the last tick can be waited for');
-    whenAll(this.#pods, this.#positions, then);
+    this.#whenAll(then);
+  }
+
+  #whenAll(then: (outcome: Outcome) => void): void {
+    const pods = this.#pods;
+    const positions = this.#positions;
+    if (pods.length === 0 || positions.includes(undecided)) {
+      then(pods.length === 0 ? 'committed' : 'unknown');
+      return;
+    }
+    const holding = this.#holding;
+    if (pods.length === 1) {
+      pods[0]!.whenSettled(positions[0]!, holdingOnly(holding[0], then));
+      return;
+    }
+    let left = pods.length;
+    let all: Outcome | undefined;
+    const one = (outcome: Outcome): void => {
+      all = all === undefined ? outcome : outcomeOfBoth(all, outcome);
+      if (--left === 0) then(all);
+    };
+    // The arrays may be those of the next tick before all are called.
+    const awaited = pods.map((pod, i) => ({ pod, at: positions[i]!, only: holding[i] }));
+    for (const { pod, at, only } of awaited) pod.whenSettled(at, holdingOnly(only, one));
   }
 }
 
-function whenAll(
-  pods: readonly LocalPod[],
-  positions: readonly number[],
+/** Any outcome but `only` says nothing about what ran. */
+function holdingOnly(
+  only: Outcome | undefined,
   then: (outcome: Outcome) => void,
-): void {
-  if (pods.length === 0 || positions.includes(lost)) {
-    then(pods.length === 0 ? 'committed' : 'unknown');
-    return;
-  }
-  if (pods.length === 1) {
-    pods[0]!.whenSettled(positions[0]!, then);
-    return;
-  }
-  let left = pods.length;
-  let worst: Outcome = 'committed';
-  const one = (outcome: Outcome): void => {
-    if (outcome !== 'committed') worst = outcome;
-    if (--left === 0) then(worst);
-  };
-  const all = pods.slice();
-  const at = positions.slice();
-  for (let i = 0; i < all.length; i++) all[i]!.whenSettled(at[i]!, one);
+): (outcome: Outcome) => void {
+  if (only === undefined) return then;
+  return (outcome) => then(outcome === only ? outcome : 'unknown');
 }
 
 /** The listener, of whose every report `touch` is told before. */
