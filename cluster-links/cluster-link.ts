@@ -2,6 +2,7 @@
 // ping when they have nothing else to say, so that a peer that is stopped or cut off is noticed.
 
 import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import {
   beginFrame,
   endFrame,
@@ -19,6 +20,7 @@ import {
   type ServerHandshake,
 } from '../universal-row/protocol/hello.ts';
 import { WireError, WireWriter } from '../universal-row/protocol/wire.ts';
+import { DirectWrites } from './direct-write.ts';
 import { everyInterval } from './shared-interval.ts';
 
 /** Options shared by the links of a process. */
@@ -84,6 +86,8 @@ export class ClusterLink {
   readonly #socket: Socket;
   readonly #reader: FrameReader;
   readonly #silenceMs: number;
+  /** Undefined on an encrypted link. */
+  readonly #direct: DirectWrites | undefined;
   #handler: LinkHandler | undefined;
   #peer: LinkPeer | undefined;
   #isClosed = false;
@@ -108,6 +112,12 @@ export class ClusterLink {
       (type, stream, buf, start, end) => this.#frame(type, stream, buf, start, end),
       maxHelloBytes,
     );
+    if ((socket as Partial<TLSSocket>).encrypted !== true) {
+      this.#direct = new DirectWrites(socket, () => {
+        // Otherwise the stream says when it has no more than it should.
+        if (socket.writableLength <= socket.writableHighWaterMark) this.#handler?.drained();
+      });
+    }
     socket.on('drain', () => this.#handler?.drained());
     socket.on('error', (error) => this.close(error));
     socket.on('close', () => this.close());
@@ -129,14 +139,23 @@ export class ClusterLink {
 
   /** Bytes that the socket holds. */
   get unsentBytes(): number {
-    return this.#socket.writableLength;
+    return this.#socket.writableLength + (this.#direct?.waiting ?? 0);
   }
 
   /** Sends whole frames. False when the bytes must stay as they are. */
   send(bytes: Buffer): boolean {
     if (this.#isClosed) return true;
     this.#hasSent = true;
-    return this.#socket.write(bytes) && this.#socket.writableLength === 0;
+    const socket = this.#socket;
+    const direct = this.#direct;
+    if (
+      direct !== undefined &&
+      socket.writableLength === 0 &&
+      direct.write(bytes, 0, bytes.length)
+    ) {
+      return direct.waiting === 0 || direct.isCopied;
+    }
+    return socket.write(bytes) && socket.writableLength === 0;
   }
 
   /** Has the socket be read no more, or again. */
@@ -226,6 +245,7 @@ export class ClusterLink {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#stopTurns?.();
+    this.#direct?.end();
     if (hasLastBytes) sendLastBytes(this.#socket);
     else this.#socket.destroy();
     this.#options.ended(this, error);

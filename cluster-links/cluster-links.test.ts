@@ -31,6 +31,7 @@ class End implements LinkHandler {
   heard: Buffer[] = [];
   end: string | undefined;
   answers = false;
+  drains = 0;
 
   frame(type: number, _stream: number, buf: Buffer, start: number, end: number): void {
     if (type !== frameType) throw new WireError('not a frame of this test');
@@ -38,7 +39,9 @@ class End implements LinkHandler {
     this.heard.push(bytes);
     if (this.answers) this.say(bytes);
   }
-  drained(): void {}
+  drained(): void {
+    this.drains++;
+  }
   readEnd(): void {}
   closed(error: Error | undefined): void {
     this.end = error?.message ?? 'closed';
@@ -127,6 +130,23 @@ describe.each(kinds)('encryption: %s', (encryption) => {
     end.link.close();
     await expect.poll(() => ends[0]!.end).toBe('closed');
     expect(listener.links).toBe(0);
+  });
+
+  test('bytes that the peer does not read are counted until they have left', async () => {
+    const { listener, ends } = await listen({ encryption });
+    const end = await linked(listener.port, { encryption });
+    end.say(Buffer.from('x'));
+    await expect.poll(() => end.heard.length).toBe(1);
+    ends[0]!.answers = false;
+    ends[0]!.link.pause(true);
+    const payload = Buffer.alloc(1 << 20, 'y');
+    for (let i = 0; i < 15; i++) end.say(payload);
+    expect(end.link.unsentBytes).toBeGreaterThan(payload.length);
+    const before = end.drains;
+    ends[0]!.link.pause(false);
+    await expect.poll(() => ends[0]!.heard.length).toBe(16);
+    await expect.poll(() => end.drains).toBeGreaterThan(before);
+    expect(end.link.unsentBytes).toBe(0);
   });
 
   test('what is said can be read on the way only if it is plain', async () => {

@@ -20,6 +20,7 @@ import {
   minSecretBytes,
 } from './cluster-link.ts';
 import { asksForTls, encryptionProblem, isLoopback, serverEncryption } from './encryption.ts';
+import { moveToSharedReads } from './shared-buffer.ts';
 
 type LinkReport = (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 
@@ -27,6 +28,11 @@ type LinkReport = (level: 'info' | 'warn' | 'error', message: string, fields?: o
 const maxStrangers = 64;
 /** Further refusals within this time are counted, not reported. */
 const reportMs = 1000;
+
+interface Stranger {
+  socket: Socket;
+  timer: NodeJS.Timeout | undefined;
+}
 
 export class ClusterListener {
   /** Links that ended before their peer was known. */
@@ -40,7 +46,7 @@ export class ClusterListener {
   /**
    * Sockets before the end of their handshake, by remote address, with the timer that closes them.
    */
-  readonly #strangers = new Map<string, { socket: Socket; timer: NodeJS.Timeout }>();
+  readonly #strangers = new Map<string, Stranger>();
   #reportAt = 0;
 
   constructor(context: LinkContext, report: LinkReport) {
@@ -51,7 +57,11 @@ export class ClusterListener {
     this.#report = report;
     this.#server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
     this.#tls = createTlsServer(serverEncryption(context.secret));
-    this.#tls.on('secureConnection', (socket) => this.#begin(socket, keyOf(socket)));
+    this.#tls.on('secureConnection', (socket) => {
+      const link = this.#begin(socket, keyOf(socket));
+      // By views values are copied out of it faster.
+      socket.on('data', (chunk: Buffer) => link.receive(viewed(chunk), chunk.length));
+    });
     this.#tls.on('tlsClientError', (error, socket) => {
       this.#refusedOne(socket.remoteAddress, encryptionProblem(error));
       socket.destroy();
@@ -94,17 +104,18 @@ export class ClusterListener {
       socket.destroy();
       return;
     }
-    const timer = setTimeout(() => {
+    const stranger = { socket, timer: undefined as NodeJS.Timeout | undefined };
+    stranger.timer = setTimeout(() => {
       this.#refusedOne(socket.remoteAddress, 'no hello in time');
-      socket.destroy();
+      stranger.socket.destroy();
     }, this.#context.helloMs ?? defaultHelloMs);
-    timer.unref();
-    this.#strangers.set(key, { socket, timer });
+    stranger.timer.unref();
+    this.#strangers.set(key, stranger);
     socket.on('error', () => undefined);
     socket.on('close', () => this.#isKnown(key));
     socket.once('data', (first: Buffer) => {
       if (asksForTls(first)) this.#encrypt(socket, first);
-      else if (this.#mayBePlain(socket)) this.#begin(socket, key, first);
+      else if (this.#mayBePlain(socket)) this.#beginPlain(socket, key, first);
       else this.#refusePlain(socket);
     });
   }
@@ -139,7 +150,15 @@ export class ClusterListener {
     this.#report('warn', `a link from ${address ?? 'somewhere'} was refused: ${why}`);
   }
 
-  #begin(socket: Socket, key: string, first?: Buffer): void {
+  #beginPlain(accepted: Socket, key: string, first: Buffer): void {
+    const socket = moveToSharedReads(accepted, (chunk, length) => link.receive(chunk, length));
+    const stranger = this.#strangers.get(key);
+    if (stranger !== undefined) stranger.socket = socket;
+    const link = this.#begin(socket, key);
+    link.receive(first, first.length);
+  }
+
+  #begin(socket: Socket, key: string): ClusterLink {
     const { identity, secret, silenceMs } = this.#context;
     const address = socket.remoteAddress;
     const link = new ClusterLink({
@@ -165,9 +184,7 @@ export class ClusterListener {
       },
     });
     this.#links.add(link);
-    // By views values are copied out of it faster.
-    socket.on('data', (chunk: Buffer) => link.receive(viewed(chunk), chunk.length));
-    if (first !== undefined) link.receive(first, first.length);
+    return link;
   }
 
   #serviceFor({ purpose }: LinkPeer): LinkService {

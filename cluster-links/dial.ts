@@ -2,9 +2,8 @@
 
 import { randomBytes } from 'node:crypto';
 import { lookup } from 'node:dns';
-import { isIP, type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net';
+import { isIP, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { viewed } from '../universal-row/bytes.ts';
 import { ClientHandshake, HelloError, nonceBytes } from '../universal-row/protocol/hello.ts';
 import {
   ClusterLink,
@@ -14,6 +13,7 @@ import {
   type LinkService,
 } from './cluster-link.ts';
 import { clientEncryption, encryptionProblem, isLoopback } from './encryption.ts';
+import { sharedReads } from './shared-buffer.ts';
 
 interface DialTarget {
   host: string;
@@ -30,8 +30,6 @@ interface DialListener {
   open(link: ClusterLink): LinkHandler;
   failed(error: Error): void;
 }
-
-const readBytes = 64 * 1024;
 
 /** Never throws. `close` gives it up, or closes the link. */
 export function dialLink(
@@ -89,7 +87,7 @@ class Dial implements LinkService {
     const { encryption = 'remote', secret } = this.#context;
     const { port } = this.#target;
     if (encryption === 'remote' && isLoopback(host)) {
-      const socket = this.#plainSocket();
+      const socket = new Socket(sharedReads((chunk, length) => this.#link?.receive(chunk, length)));
       this.#watch(socket, ({ message }) => message);
       socket.connect(port, host, () => this.#begin(socket));
       return;
@@ -98,21 +96,6 @@ class Dial implements LinkService {
     this.#watch(socket, encryptionProblem);
     socket.on('data', (chunk: Buffer) => this.#link?.receive(chunk, chunk.length));
     socket.once('secureConnect', () => this.#begin(socket));
-  }
-
-  #plainSocket(): Socket {
-    // One buffer for all that is read: a socket allocates one a read otherwise.
-    const buffer = viewed(Buffer.allocUnsafeSlow(readBytes));
-    const options: SocketConstructorOpts & { onread: OnReadOpts } = {
-      onread: {
-        buffer,
-        callback: (length) => {
-          this.#link?.receive(buffer, length);
-          return true;
-        },
-      },
-    };
-    return new Socket(options);
   }
 
   #watch(socket: Socket, problem: (error: Error) => string): void {

@@ -3,7 +3,7 @@
 
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { DirectWrites } from './direct-write.ts';
+import { DirectWrites } from '../../cluster-links/direct-write.ts';
 import type { HeldMemory } from './held-memory.ts';
 import type { OutputWatch } from './output-limits.ts';
 

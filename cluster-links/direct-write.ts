@@ -1,11 +1,11 @@
 // Writes to a connection's handle, past its stream.
 //
 // A socket is a stream: each write makes a request object in native code, a record of the stream and a callback for the
-// next tick. Nearly all replies leave in the call that writes them, and need none of that. The handle is not public;
-// where it is not as expected, and for TLS, replies go through the stream.
+// next tick. Nearly all writes leave in the call that makes them, and need none of that. The handle is not public;
+// where it is not as expected, and for TLS, the bytes go through the stream.
 
 import type { Socket } from 'node:net';
-import { copyBytes, viewed } from '../../universal-row/bytes.ts';
+import { copyBytes, viewed } from '../universal-row/bytes.ts';
 
 /** A request to write, as Node makes it. */
 interface WriteRequest {
@@ -30,9 +30,9 @@ let requestClass: WriteRequestClass | undefined;
 /** A request in which nothing is under way: the next write takes it. */
 let spare: WriteRequest | undefined;
 
-/** A reply of up to so many bytes is copied: that takes less time than an object for a part of a buffer. */
+/** A write of up to so many bytes is copied: that takes less time than an object for a part of a buffer. */
 const smallBytes = 128;
-/** By length: buffers of this thread that small replies are written from. */
+/** By length: buffers of this thread that small writes are made from. */
 const smallBuffers = Array.from({ length: smallBytes + 1 }, (): Buffer | undefined => undefined);
 
 export class DirectWrites {
