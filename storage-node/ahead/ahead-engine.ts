@@ -181,9 +181,8 @@ export class AheadEngine implements Engine, AheadOwner {
     this.#closeEntry();
     if (this.#open.isEmpty) return;
     this.#engine.holdsBack = true;
-    const undo = this.#open.takeFrom(0);
-    this.#tick.append(undo);
-    this.#aheadBytes += undo.bytes.length;
+    this.#aheadBytes += this.#open.bytes;
+    this.#tick.takeAll(this.#open);
   }
 
   #closeEntry(): void {

@@ -1,6 +1,7 @@
 // Undo log: for each write a record batch that restores the changed rows. They are applied from the
 // last to the first.
 
+import { copyBytes } from '../../universal-row/bytes.ts';
 import { RecordBatchWriter } from '../../universal-row/record-batch.ts';
 
 /** The undo of some writes, in memory of its own. */
@@ -12,9 +13,14 @@ export interface UndoPart {
   readonly hidden: readonly number[];
 }
 
+/** Beyond, memory for them is given up with them. */
+const keptStarts = 4096;
+
 export class UndoLog {
   readonly writer = new RecordBatchWriter();
-  #starts: number[] = [];
+  /** The first `#count` of them: an array that is cut to nothing gives up its memory. */
+  readonly #starts: number[] = [];
+  #count = 0;
   #hidden: number[] = [];
 
   get bytes(): number {
@@ -22,17 +28,17 @@ export class UndoLog {
   }
 
   get isEmpty(): boolean {
-    return this.#starts.length === 0;
+    return this.#count === 0;
   }
 
   /** How many writes there are. */
   get mark(): number {
-    return this.#starts.length;
+    return this.#count;
   }
 
   /** Where to write how to undo the write that is about to be made. */
   begin(): RecordBatchWriter {
-    this.#starts.push(this.writer.pos);
+    this.#starts[this.#count++] = this.writer.pos;
     return this.writer;
   }
 
@@ -43,19 +49,40 @@ export class UndoLog {
   /** The undo of the writes from the `mark`th on, which is forgotten here. */
   takeFrom(mark: number): UndoPart {
     const { writer } = this;
-    const from = this.#starts[mark] ?? writer.pos;
+    const from = mark < this.#count ? this.#starts[mark]! : writer.pos;
     const bytes = Buffer.from(writer.buf.subarray(from, writer.pos));
-    const starts = this.#starts.splice(mark).map((start) => start - from);
-    writer.pos = from;
+    const starts = this.#starts.slice(mark, this.#count).map((start) => start - from);
+    this.#empty(Math.min(mark, this.#count), from);
     const hidden = mark === 0 ? this.#hidden.splice(0) : [];
     return { bytes, starts, hidden };
   }
 
   /** Forgets all of it; returns the tables that hold rows which the writes took out of use. */
   clear(): readonly number[] {
-    this.writer.pos = 0;
-    this.#starts.length = 0;
+    this.#empty(0, 0);
     return this.#hidden.splice(0);
+  }
+
+  /** Leaves the first `count` writes, in so many bytes. */
+  #empty(count: number, bytes: number): void {
+    this.writer.pos = bytes;
+    this.#count = count;
+    if (this.#starts.length > keptStarts) this.#starts.length = count;
+  }
+
+  /** Appends all of `later`, which is empty then. Done for each command: so nothing is made for it. */
+  takeAll(later: UndoLog): void {
+    const { writer } = this;
+    const bytes = later.writer.pos;
+    const at = writer.pos;
+    writer.reserve(bytes);
+    copyBytes(writer.buf, at, later.writer.buf, 0, bytes);
+    writer.pos = at + bytes;
+    const starts = later.#starts;
+    const count = later.#count;
+    for (let i = 0; i < count; i++) this.#starts[this.#count++] = at + starts[i]!;
+    later.#empty(0, 0);
+    if (later.#hidden.length !== 0) this.#hidden.push(...later.#hidden.splice(0));
   }
 
   /** Appends the undo records of later writes. */
@@ -65,7 +92,7 @@ export class UndoLog {
     writer.reserve(bytes.length);
     bytes.copy(writer.buf, at);
     writer.pos += bytes.length;
-    for (const start of starts) this.#starts.push(at + start);
+    for (const start of starts) this.#starts[this.#count++] = at + start;
     for (const table of hidden) this.#hidden.push(table);
   }
 }
