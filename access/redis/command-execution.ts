@@ -15,6 +15,7 @@ import type { Route } from '../gateway/router.ts';
 import { ClientScripts, prepareElsewhere } from './client-scripts.ts';
 import type { CommandEntry } from './commands/registry.ts';
 import { outOfRequestMemory } from './held-memory.ts';
+import type { KeptCommands } from './kept-commands.ts';
 import { librariesChanged } from './node-questions.ts';
 import type { Load, ReadCache } from './read-cache.ts';
 import { LongAnswer, type RespWriter } from './resp-writer.ts';
@@ -339,6 +340,38 @@ export class CommandExecution {
       );
     }
     this.#settle(entry, args, mark, writer);
+  }
+
+  /** Commands that were sent, of one kind, are answered without an error, in `sent` bytes from `mark` on: those of `kept`. */
+  settleRun(
+    entry: CommandEntry,
+    kept: KeptCommands,
+    from: number,
+    to: number,
+    mark: number,
+    sent: number,
+  ): void {
+    const owner = this.#owner;
+    const { server } = owner;
+    const { tick } = server;
+    const count = to - from;
+    const inAll = tick.lap();
+    const spent = inAll / count;
+    if (inAll >= server.stepLimitMs) server.steps!.ended(tick.lapAt - inAll, tick.lapAt, owner);
+    entry.spentMs += inAll;
+    entry.latencies.add(spent, count);
+    if (spent >= server.latency.thresholdMs) this.#addLatency(entry, spent);
+    const { metering } = server;
+    if (metering !== undefined) {
+      owner.meter.settleRun(metering, entry, kept, from, to, owner.table, sent);
+      if (this.#admission.isCharging) this.#admission.charge();
+    }
+    if (spent >= server.slowlogMs) this.#addSlow(entry, kept.words(to - 1), spent);
+    if (owner.flags >= ClientFlag.replyOff) this.#settleFlags(entry, kept.words(to - 1), mark);
+    if (this.#scripts !== undefined) {
+      this.#scripts.flush();
+      owner.answer();
+    }
   }
 
   /** A command that has run, and may have to wait for a key. */

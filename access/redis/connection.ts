@@ -23,6 +23,7 @@ import type { CommandEntry } from './commands/registry.ts';
 import type { ConnectionHost } from './connection-host.ts';
 import { copiedBytes } from './copied-arguments.ts';
 import { outOfRequestMemory } from './held-memory.ts';
+import type { KeptCommands } from './kept-commands.ts';
 import {
   OutOfRequestMemory,
   ProtocolError,
@@ -524,6 +525,20 @@ export class Connection
   ): void {
     this.#execution.settleSent(entry, args, mark, writer);
   }
+
+  settleRun(
+    entry: CommandEntry,
+    kept: KeptCommands,
+    from: number,
+    to: number,
+    mark: number,
+    sent: number,
+  ): void {
+    this.#execution.settleRun(entry, kept, from, to, mark, sent);
+  }
+
+  /** Its answers are where they are sent from. */
+  answered(): void {}
 
   charge(entry: CommandEntry, args: Arguments, sent: number, failed: boolean): void {
     this.#execution.charge(entry, args, sent, failed);

@@ -68,6 +68,12 @@ export class KeptCommands {
     this.#buf = grown;
   }
 
+  /** Bytes of the words of those from one up to another. */
+  bytesOf(from: number, to: number): number {
+    const end = to === this.count ? this.bytes : this.#heads[to * headInts]!;
+    return end - this.#heads[from * headInts]!;
+  }
+
   /** The words of a command, until those of another one are asked for. */
   words(index: number): Arguments {
     const args = this.#args;

@@ -7,14 +7,15 @@ const buckets = 31;
 export class LatencyHistogram {
   readonly #counts = new Uint32Array(buckets);
 
-  add(ms: number): void {
+  /** So many commands took so long each. */
+  add(ms: number, commands = 1): void {
     // In a pipeline most commands take less than a microsecond.
     if (ms <= 0.001) {
-      this.#counts[0]!++;
+      this.#counts[0]! += commands;
       return;
     }
     const micros = Math.min(ms * 1000, 0x3fffffff);
-    this.#counts[Math.min(32 - Math.clz32(micros - 0.001), buckets - 1)]!++;
+    this.#counts[Math.min(32 - Math.clz32(micros - 0.001), buckets - 1)]! += commands;
   }
 
   reset(): void {

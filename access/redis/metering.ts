@@ -13,6 +13,7 @@ import { costLayout, type RowPricer, type RowWorkCounts } from '../../request-un
 import { type HotNames, HotSampler } from '../gateway/hot-names.ts';
 import { firstKeyWord } from './commands/key-words.ts';
 import type { CommandEntry } from './commands/registry.ts';
+import type { KeptCommands } from './kept-commands.ts';
 
 interface RedisMeteringOptions {
   meter: Meter;
@@ -260,6 +261,41 @@ export class ConnectionMeter {
       }
     }
     if (this.lastGroup !== group) this.lastGroup = group;
+  }
+
+  /**
+   * As `settle`, for commands of one kind that were answered one behind the other, none with an error: those of `kept` from
+   * one up to another.
+   */
+  settleRun(
+    metering: RedisMetering,
+    entry: CommandEntry,
+    kept: KeptCommands,
+    from: number,
+    to: number,
+    table: number,
+    sent: number,
+  ): void {
+    const group =
+      this.current?.entry === entry
+        ? this.current
+        : this.#otherGroup(metering, entry, table, false, 0)!;
+    const count = to - from;
+    if (group.requests === 0) this.dirty |= 1 << (entry.id & (groupCount - 1));
+    group.requests += count;
+    const received = kept.bytesOf(from, to) + count * frameBytes;
+    group.received += received;
+    group.sent += sent;
+    const { sampler } = this;
+    if (sampler !== undefined) {
+      const mean = (received + sent) / count;
+      if ((sampler.left -= Math.round(count * (requestWeight + mean))) < 0) {
+        const behind = Math.floor(-sampler.left / (requestWeight + mean));
+        const args = kept.words(Math.max(from, to - 1 - behind));
+        this.#sample(sampler, entry, args, table, mean);
+      }
+    }
+    this.lastGroup = group;
   }
 
   /** As `settle`, for a command that failed, that is not about rows, or that ends a transaction. */

@@ -44,6 +44,17 @@ export interface SentOwner extends AnswerKeeper {
   answer(): RespWriter;
   /** An answer was written from `mark` on, to `writer` if it was written aside: counts and charges the command. */
   settleSent(entry: CommandEntry, args: Arguments, mark: number, writer?: RespWriter): void;
+  /** As `settleSent`, for answers of `sent` bytes to several of one kind, of which none is an error: those of `kept`. */
+  settleRun(
+    entry: CommandEntry,
+    kept: KeptCommands,
+    from: number,
+    to: number,
+    mark: number,
+    sent: number,
+  ): void;
+  /** An answer was written, to `writer`, that `settleRun` counts later. */
+  answered(writer: RespWriter): void;
   /** All have been answered. */
   sentAreAnswered(): void;
   /** Copies a separately written reply to the end of the connection's output. */
@@ -101,7 +112,13 @@ export class SentCommands implements LaneUser {
   #lane: RequestLane | undefined;
   #session: Session | undefined;
   #pricer: RowPricer | undefined;
+  /** Where the last answer was written, and from where on. */
+  #writer: RespWriter | undefined;
   #mark = 0;
+  /** Answers before `#next` that are yet to be settled: they are counted together, each alone costs as much. */
+  #run = 0;
+  #runMark = 0;
+  #runSent = 0;
   #long: LongAnswer | undefined;
   #isDropped = false;
   #hasLeft = false;
@@ -250,7 +267,11 @@ export class SentCommands implements LaneUser {
       if ((flags & noValues) === 0) copyValue(reader, nowhere());
       return;
     }
+    if (this.#run !== 0 && this.#kept.entry(this.#next) !== this.#kept.entry(this.#next - 1)) {
+      this.rest();
+    }
     const writer = owner.answer();
+    this.#writer = writer;
     this.#mark = writer.pos;
     if (this.#isUnknown) {
       this.#dropLong();
@@ -283,12 +304,39 @@ export class SentCommands implements LaneUser {
       return;
     }
     const kept = this.#kept;
-    const next = this.#next;
-    if (!owner.closed) owner.settleSent(kept.entry(next), kept.words(next), this.#mark);
+    if (!owner.closed) this.#settle(this.#writer!);
     this.#answered();
     if (this.#next < kept.count) return;
+    this.rest();
     this.#clear();
     owner.sentAreAnswered();
+  }
+
+  /** An error is counted by itself. */
+  #settle(writer: RespWriter): void {
+    const { pos, buf } = writer;
+    const mark = this.#mark;
+    if (mark < pos && buf[mark] === minus) {
+      this.rest();
+      const next = this.#next;
+      this.#owner.settleSent(this.#kept.entry(next), this.#kept.words(next), mark);
+      return;
+    }
+    if (this.#run++ === 0) this.#runMark = mark;
+    this.#runSent += pos - mark;
+    this.#owner.answered(writer);
+  }
+
+  rest(): void {
+    const count = this.#run;
+    if (count === 0) return;
+    const sent = this.#runSent;
+    const next = this.#next;
+    this.#run = 0;
+    this.#runSent = 0;
+    if (this.#owner.closed) return;
+    const kept = this.#kept;
+    this.#owner.settleRun(kept.entry(next - 1), kept, next - count, next, this.#runMark, sent);
   }
 
   #answered(): void {
@@ -340,6 +388,7 @@ export class SentCommands implements LaneUser {
 
   #notRun(why: NotRun): void {
     if (this.#state === State.sent) {
+      this.rest();
       this.#state = State.refused;
       this.#refused = 0;
       this.#dropLong();
@@ -433,6 +482,7 @@ export class SentCommands implements LaneUser {
     const owner = this.#owner;
     if (!owner.closed) {
       const writer = owner.answer();
+      this.#writer = writer;
       this.#mark = writer.pos;
       writer.error(text);
     }
@@ -465,6 +515,8 @@ export class SentCommands implements LaneUser {
   }
 }
 
+/** An error begins with it. */
+const minus = 45;
 const noValues = AnswerFlag.isEmpty | AnswerFlag.wasInParts | AnswerFlag.isUnknown;
 
 let discarded: ValueWriter | undefined;

@@ -9,13 +9,16 @@ import type { GroupExecutor } from '../gateway/pods/group-executor.ts';
 import type { RemoteExecutor } from '../gateway/pods/remote-executor.ts';
 import type { LaneUser } from '../gateway/pods/request-lane.ts';
 import type { CommandEntry } from './commands/registry.ts';
+import type { KeptCommands } from './kept-commands.ts';
 import type { PlacedPartition } from './partitions/partition-lane.ts';
 import { RespWriter } from './resp-writer.ts';
 import { SpreadCommands, type SpreadOwner } from './spread-commands.ts';
 
-const get = {
-  ...{ fullName: 'get', action: Action.fetch, run: () => {}, grows: false, isPeeking: false },
-} as unknown as CommandEntry;
+const entryOf = (fullName: string): CommandEntry =>
+  ({
+    ...{ fullName, action: Action.fetch, run: () => {}, grows: false, isPeeking: false },
+  }) as unknown as CommandEntry;
+const get = entryOf('get');
 
 /** A group that another process leads, or this one. */
 class Group {
@@ -71,6 +74,8 @@ class Group {
 
 const output = new RespWriter();
 const settled: string[] = [];
+/** How many of them were settled together, for each such call. */
+const runs: number[] = [];
 let closed = false;
 let answered = 0;
 let lent = 0;
@@ -81,6 +86,7 @@ let spread: SpreadCommands;
 beforeEach(() => {
   output.reset();
   settled.length = 0;
+  runs.length = 0;
   closed = false;
   answered = 0;
   lent = 0;
@@ -102,6 +108,10 @@ beforeEach(() => {
     server: { metering: undefined, tick },
     answer: () => output,
     settleSent: (_entry: CommandEntry, args: Arguments) => void settled.push(args.latin1(1)),
+    settleRun: (_entry: CommandEntry, kept: KeptCommands, from: number, to: number) => {
+      runs.push(to - from);
+      for (let at = from; at < to; at++) settled.push(kept.words(at).latin1(1));
+    },
     countError: () => {},
     sentAreAnswered: () => void answered++,
     fail: (error: unknown) => {
@@ -139,7 +149,37 @@ test('an answer from elsewhere is not charged with the time since the last tick'
   group.answer();
   group.answer();
   expect(settled).toEqual(['a', 'b']);
-  expect(ticks).toEqual([0, 1]);
+  expect(ticks).toEqual([0, 0]);
+});
+
+test('answers of one kind are settled together, an error by itself, and others before', () => {
+  const group = new Group();
+  const set = entryOf('set');
+  begin(group, 'a');
+  for (const key of ['b', 'c']) send(group, key);
+  spread.send(group.place, undefined, set, words('d'));
+  for (const key of ['e', 'f']) send(group, key);
+  for (let i = 0; i < 4; i++) group.answer();
+  expect(runs).toEqual([3]);
+  group.answer();
+  expect(runs).toEqual([3, 1]);
+  group.sent.shift()!.user.refused(1, 0, 'ERR no');
+  expect(runs).toEqual([3, 1, 1]);
+  expect(settled).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
+  expect(told()).toEqual(['+a', '+b', '+c', '+d', '+e', '-ERR no']);
+});
+
+test('what was answered is settled when no more answers come for now', () => {
+  const group = new Group();
+  begin(group, 'a');
+  send(group, 'b');
+  const { user } = group.sent[0]!;
+  group.answer();
+  expect(settled).toEqual([]);
+  user.rest!();
+  expect(settled).toEqual(['a']);
+  group.answer();
+  expect(settled).toEqual(['a', 'b']);
 });
 
 test('answers are in the order of the commands, whichever group answers first', () => {

@@ -10,6 +10,7 @@ import type { RowPricer } from '../../request-units/row-pricer.ts';
 import type { GroupExecutor } from '../gateway/pods/group-executor.ts';
 import type { RemoteExecutor } from '../gateway/pods/remote-executor.ts';
 import type { CommandEntry } from './commands/registry.ts';
+import type { KeptCommands } from './kept-commands.ts';
 import type { PlacedPartition } from './partitions/partition-lane.ts';
 import { LongAnswer, type RespWriter } from './resp-writer.ts';
 import { SentCommands, type SentOwner } from './sent-commands.ts';
@@ -84,6 +85,22 @@ class Share implements SentOwner {
     // A tick begins, if none has: otherwise all the time since the last one would count as this command's.
     this.server.tick.schedule();
     this.#owner.settleSent(entry, args, mark, writer);
+    this.answered(writer);
+  }
+
+  settleRun(
+    entry: CommandEntry,
+    kept: KeptCommands,
+    from: number,
+    to: number,
+    mark: number,
+    sent: number,
+  ): void {
+    this.#owner.settleRun(entry, kept, from, to, mark, sent);
+  }
+
+  answered(writer: RespWriter): void {
+    this.server.tick.schedule();
     this.#ends.push(writer.pos);
     this.#holds.push(this.group.hold);
     this.#all.take();

@@ -66,6 +66,7 @@ export class PodLink {
   readonly #unmetered = new RowWork();
   /** Scripts already sent to the pods. */
   #scripts = new WeakSet<object>();
+  #answeredLast: LaneUser | undefined;
   #nextId = 1;
   #isScheduled = false;
   #parts: Buffer[] = [];
@@ -377,6 +378,14 @@ export class PodLink {
       if (kind === Answer.values) this.#answered(this.#laneOf(number), reader);
       else this.#other(kind, number, reader);
     }
+    this.#rest(undefined);
+  }
+
+  /** Answers to this user come next. */
+  #rest(next: LaneUser | undefined): void {
+    const last = this.#answeredLast;
+    this.#answeredLast = next;
+    last?.rest?.();
   }
 
   #laneOf(number: number): RequestLane {
@@ -389,6 +398,7 @@ export class PodLink {
     const flags = reader.u8();
     const user = lane.users.take();
     if (user === undefined) throw new WireError('an answer to nothing');
+    if (user !== this.#answeredLast) this.#rest(user);
     if (flags & AnswerFlag.hasWords) {
       readReplacedWords(reader, (word, by) => user.replace?.(word, by));
     }

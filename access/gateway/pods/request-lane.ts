@@ -16,6 +16,8 @@ export interface LaneUser {
   values(flags: number, reader: WireReader): void;
   /** After `values`: `work` is counted. */
   done(): void;
+  /** No more answers come to it for now: what it counts for several together is due. */
+  rest?(): void;
   /** In place of an answer: nothing was done. */
   refused(kind: number, retryMs: number, text: string): void;
   /** In place of an answer: the link ended. */
