@@ -101,6 +101,8 @@ export class TimeSlice implements PodRequest {
   readonly #sliceMs: number;
   #since = performance.now();
   #resumed: (() => void) | undefined;
+  /** The slice was given by the scheduler, and nothing was done in it yet. */
+  #isUntouched = false;
 
   /** `sliceMs` is its longest stretch while no other tenant competes. */
   constructor(admission: PodAdmission | undefined, tenant: number, sliceMs = Infinity) {
@@ -139,8 +141,22 @@ export class TimeSlice implements PodRequest {
     }
   }
 
+  /**
+   * Called before a step of several milliseconds by work that continues when something has arrived: dozens of requests
+   * may continue in one round of the event loop. A promise of the next slice where long requests have filled this
+   * round; undefined where the step may begin.
+   */
+  turn(): Promise<void> | undefined {
+    const isUntouched = this.#isUntouched;
+    this.#isUntouched = false;
+    // What the scheduler has resumed proceeds in any case: otherwise arrivals could keep it waiting for ever.
+    if (isUntouched || sliceOfRound(performance.now()) === Infinity) return undefined;
+    return this.yield();
+  }
+
   resume(): void {
     this.restart();
+    this.#isUntouched = true;
     this.#resumed!();
   }
 

@@ -43,12 +43,12 @@ test('the smallest that will do is taken', () => {
   expect(spares.take(9 * mib).buffer).toBe(smaller.buffer);
 });
 
-test('no more is kept than 48 MiB, and no small ones', () => {
+test('no more is kept than 96 MiB, and no small ones', () => {
   const spares = new SpareBuffers();
-  const all = Array.from({ length: 5 }, () => spares.take(16 * mib));
+  const all = Array.from({ length: 8 }, () => spares.take(16 * mib));
   for (const one of all) spares.give(one);
   spares.give(spares.take(1000));
-  expect(spares.bytes).toBe(48 * mib);
+  expect(spares.bytes).toBe(96 * mib);
 });
 
 test('a spare that is not used is given up after a second or two', () => {

@@ -5,7 +5,7 @@
 /** Smaller buffers are for their users to keep. */
 const leastSpareBytes = 512 * 1024;
 /** Total size of spares in each thread. */
-const keptBytes = 48 * 1024 * 1024;
+const keptBytes = 96 * 1024 * 1024;
 /** A spare is taken where at most a quarter of it is left over. */
 const leastUse = 0.75;
 

@@ -595,7 +595,7 @@ export class CommandExecution {
     if (goesByParts) owner.sendParts(parts);
     else owner.releaseParts();
     // Answers that come next do not wait until the log has taken what it wrote.
-    if (isWrite(entry.action)) server.tick.end();
+    if (isWrite(entry.action)) server.tick.endEarly();
     if (!goesByParts) owner.goOn();
   }
 }

@@ -308,6 +308,20 @@ test('a client that is told what others do does not have a third one wait for th
   expect(sent.slice(2)).toEqual(['monitor', 'writer', 'monitor', 'monitor']);
 });
 
+test('a tick that ends early leaves the next one of the same round no more time', async () => {
+  const { tick, client, seen } = bench();
+  const long = client('long', 6, 1);
+  tick.schedule();
+  tick.receive(long, Buffer.alloc(0), 0);
+  tick.endEarly();
+  expect(seen).toEqual(['long', '|']);
+  tick.lap();
+  expect(tick.isOverFor(Infinity)).toBe(true);
+  await rounds(1);
+  tick.schedule();
+  expect(tick.isOverFor(Infinity)).toBe(false);
+});
+
 test('ticks whose answers wait for the log use the same buffers again, and not before they are sent', async () => {
   const settled: ((outcome: Outcome) => void)[] = [];
   const executor = {

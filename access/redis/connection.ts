@@ -134,20 +134,26 @@ export class Connection
       this.#protocolError(error);
       return;
     }
+    // Copying large reads takes time of the tick as commands do.
+    if (length >= largeWorkBytes) tick.lap();
     if (!this.#mayGoOn() || this.output.isStalled) {
       this.#detach();
       this.#admission.received();
       if (this.#parser.pending > this.#admission.readAheadBytes) this.output.pause();
-      else if (this.isHeldBack) this.#readLater();
+      else if (this.isHeldBack || this.#isReadEnough(length)) this.#readLater();
       return;
     }
-    if (length >= fullReadBytes) tick.lap();
     if (
       podAdmission !== undefined &&
       podAdmission.admit(this.#nextBatch(), tick.lapAt) !== 'admitted'
     ) {
       this.#isQueued = true;
       this.#detach();
+      return;
+    }
+    if (this.#parser.awaitsMore) {
+      this.#detach();
+      if (this.#parser.isFull || this.#isReadEnough(length)) this.#readLater();
       return;
     }
     if (tick.isOverFor(this.#parser.pending)) {
@@ -168,7 +174,12 @@ export class Connection
     }
     this.#detach();
     // A part of a long command: reading all that has come of it may take long, too.
-    if (length >= fullReadBytes && tick.isOverFor(Infinity)) this.#readLater();
+    if (this.#isReadEnough(length)) this.#readLater();
+  }
+
+  /** Another read of the same socket would follow at once, and the tick has no time left for it. */
+  #isReadEnough(length: number): boolean {
+    return length >= fullReadBytes && this.server.tick.isOverFor(Infinity);
   }
 
   /** The chunk's memory is about to be used for the next connection. */
@@ -216,9 +227,9 @@ export class Connection
     const { server } = this;
     const { tick, blocked } = server;
     const parser = this.#parser;
-    const isAlone = parser.pending > aloneBytes;
+    const isAlone = parser.pending > aloneBytes && !parser.awaitsMore;
     // What others were answered does not wait until the log has taken this much.
-    if (isAlone) tick.end();
+    if (isAlone) tick.endEarly();
     let args = this.#args;
     const from = tick.open(this).pos;
     try {
@@ -259,7 +270,7 @@ export class Connection
     }
     this.#repliedBytes = tick.writer.pos - from;
     this.#endRun();
-    if (isAlone) tick.end();
+    if (isAlone) tick.endEarly();
   }
 
   #endRun(): void {
@@ -453,8 +464,19 @@ export class Connection
   }
 
   readAgain(): void {
-    const mayRead = this.#parser.pending <= this.#admission.readAheadBytes;
-    if (!this.closed && !this.output.isStalled && mayRead) this.output.unpause();
+    if (this.closed || this.closing || this.output.isStalled) return;
+    const parser = this.#parser;
+    // A command that is still to come whole is read to its end.
+    const isNeeded = parser.awaitsMore && this.#mayGoOn();
+    if (!isNeeded && parser.pending > this.#admission.readAheadBytes) return;
+    try {
+      // One client in a round of the event loop: dozens may have sent as much of a long string.
+      parser.makeRoom(this.#args);
+    } catch (error) {
+      this.#protocolError(error);
+      return;
+    }
+    this.output.unpause();
   }
 
   // ---- transactions

@@ -242,6 +242,36 @@ test('less than half of a long string is copied while it arrives', () => {
   expect(taken.at(-1)).toBeLessThan(length + 1024);
 });
 
+test('room for a long string is made before the next read, when the parser is told to', () => {
+  const length = 8 * 1024 * 1024;
+  const parser = new RespParser();
+  const args = new Arguments();
+  const chunk = Buffer.alloc(64 * 1024, 'v');
+  const head = Buffer.from(`*2\r\n$4\r\nECHO\r\n$${length}\r\n`);
+  parser.push(head, head.length, args);
+  expect(parser.next(args)).toBe(false);
+  const copies: boolean[] = [];
+  const take = vi.spyOn(carryBuffers, 'take');
+  try {
+    for (let sent = 0; sent < length; sent += chunk.length) {
+      expect(parser.awaitsMore).toBe(true);
+      const isLarge = sent > 1024 * 1024;
+      take.mockClear();
+      parser.push(chunk, chunk.length, args);
+      parser.detach(args);
+      if (isLarge) copies.push(take.mock.calls.length > 0);
+      if (parser.isFull) parser.makeRoom(args);
+    }
+  } finally {
+    take.mockRestore();
+  }
+  // A push of a large read never copies what came before it.
+  expect(copies.length).toBeGreaterThan(100);
+  expect(copies).not.toContain(true);
+  parser.push(Buffer.from('\r\n'), 2, args);
+  expect([parser.awaitsMore, parser.next(args), args.lens[1]]).toEqual([false, true, length]);
+});
+
 test('the words of a long command that waits stay where they came, those of a small one are to be copied', () => {
   const words = Array.from({ length: 20_000 }, (_, n) => `word-${n}`);
   const text = `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join('')}`;

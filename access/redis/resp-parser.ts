@@ -52,6 +52,8 @@ export const unauthenticatedLimits: ParserLimits = {
 /** Two places of 4 bytes. */
 const bytesPerWord = 8;
 const largeCarryBytes = 64 * 1024;
+/** A copy of more takes a good part of a millisecond. */
+const manyCarryBytes = 1024 * 1024;
 /** The smallest buffer, with places for the words of an ordinary command. A connection is never refused one. */
 const smallestCarryBytes = leastCarryBytes + 32 * bytesPerWord;
 
@@ -102,6 +104,23 @@ export class RespParser {
     return (this.pos - args.starts[0]!) * 4 >= this.buf.length;
   }
 
+  /** A string of the command under way is known to be incomplete: there is nothing to run. */
+  get awaitsMore(): boolean {
+    return this.bulk >= 0 && this.pos + this.bulk + 2 > this.end;
+  }
+
+  /** The next large read of a long string would not fit, and what has come of it would be copied. */
+  get isFull(): boolean {
+    const { length } = this.buf;
+    if (!this.carrying || length < manyCarryBytes || this.bulk < 0) return false;
+    return this.end + largeCarryBytes > length && this.pos + this.bulk + 2 > length;
+  }
+
+  /** Copies what has come of a long string where `isFull`, into a buffer with room for more. Throws `OutOfRequestMemory`. */
+  makeRoom(args: Arguments): void {
+    if (this.isFull) this.#carry(this.wordsLeft > 0 ? this.begun : this.pos, largeCarryBytes, args);
+  }
+
   /** Some words of a command have come, and others have not. */
   get isWithinCommand(): boolean {
     return this.wordsLeft > 0;
@@ -138,14 +157,13 @@ export class RespParser {
     // At least half of it is for further input: so a byte is copied only a few times, even with
     // small chunks.
     if (kept + more > capacity / 2) capacity = (kept + more) * 2;
-    // When the length of the current string is known, growth stops there and takes larger steps:
+    // When the length of the current string is known, growth stops there and takes steps of four:
     // the part copied at once, and left to the garbage collector, is a quarter of it.
     if (this.bulk >= 0) {
       const needed = this.pos - from + this.bulk + 2;
-      const larger = capacity > largeCarryBytes ? capacity * 2 : capacity;
-      if (needed >= kept + more) capacity = Math.min(needed, larger);
+      if (needed >= kept + more) capacity = stepOf(needed, capacity);
       // No more is needed when the command ends with the available input.
-      else if (this.wordsLeft === 1 && needed < kept + more) capacity = kept + more;
+      else if (this.wordsLeft === 1) capacity = kept + more;
     }
     const counted = this.#reserve(capacity, args);
     const larger = carryBuffers.take(capacity);
@@ -401,6 +419,14 @@ export class RespParser {
     this.carrying = false;
     this.isLent = false;
   }
+}
+
+/** The buffer on the way to one of `needed` bytes. Strings of one length have buffers of the same sizes, which fit again. */
+function stepOf(needed: number, capacity: number): number {
+  if (capacity <= largeCarryBytes) return Math.min(needed, capacity);
+  let size = needed;
+  while (size >= 4 * capacity) size = Math.ceil(size / 4);
+  return size;
 }
 
 /** Not a length: the header has not come whole yet. */

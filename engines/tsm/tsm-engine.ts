@@ -76,13 +76,13 @@ export interface TsmEngineOptions {
   maxShards?: number;
   /** That the databases of one tenant may have together. */
   maxTenantShards?: number;
-  /** Values of one series in memory, beyond which its shard's points are written to files. Default 500,000. */
+  /** Values of one series in memory, beyond which its shard's points are written to files. Default 200,000. */
   longestRead?: number;
 }
 
 const mebibyte = 1024 * 1024;
 /** Some milliseconds of reading. */
-const longestRead = 500_000;
+const longestRead = 200_000;
 /**
  * Most shards of a database. Each takes some 30 kB and a few open files; 4096 weekly shards cover
  * 78 years.

@@ -259,6 +259,8 @@ class WriteRun {
     const { commit } = this.#options;
     const { store, database, retentionPolicy, check } = this.#target;
     for (;;) {
+      const turn = this.#slice.turn();
+      if (turn !== undefined) await turn;
       this.#parser.mostRows = this.#slice.isContended ? crowdedRows : Infinity;
       const batch = this.#parser.next();
       if (batch === undefined) {

@@ -41,8 +41,9 @@ export interface LineParserLimits {
 export const defaultLineParserLimits: LineParserLimits = {
   lineBytes: 8 * 1024 * 1024,
   keyBytes: 65_535,
-  rows: 20_000,
-  values: 65_536,
+  // Together some milliseconds to read and to store: both are one step each.
+  rows: 8000,
+  values: 32_768,
   textBytes: 8 * 1024 * 1024,
   errors: 100,
   errorBytes: 4096,

@@ -226,6 +226,34 @@ test('of many long requests few go on in one round of the event loop', async () 
   expect(Math.max(...perRound)).toBe(4);
 });
 
+test('long requests whose input arrives in one round of the event loop do not all work in it, and all proceed', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const admission = new AdmissionController({
+    clock: { now: () => 0, monotonic: () => performance.now() },
+  });
+  let round = 0;
+  const steps: number[][] = [];
+  const arrives = async (request: number): Promise<void> => {
+    const slice = new TimeSlice(admission, 1, 8);
+    for (let step = 0; step < 3; step++) {
+      const turn = slice.turn();
+      if (turn !== undefined) await turn;
+      vi.advanceTimersByTime(5);
+      (steps[round] ??= []).push(request);
+      if (slice.isOver) await slice.yield();
+    }
+  };
+  let left = 16;
+  for (let request = 0; request < 16; request++) void arrives(request).then(() => left--);
+  while (left > 0) {
+    await immediates();
+    round++;
+  }
+  // Without turns, all 16 would work at once. Two steps fill a round, and the scheduler resumes four requests after it.
+  expect(Math.max(...steps.map((all) => all?.length ?? 0))).toBeLessThanOrEqual(8);
+  expect(steps.flat()).toHaveLength(16 * 3);
+});
+
 test('the queued batches of one tenant are no competition', async () => {
   const { queue, clock, work } = setUp();
   queue.mayRun(1, clock.ms);
