@@ -80,6 +80,20 @@ export class StaleEpochError extends UnavailableError {
   }
 }
 
+/**
+ * A deletion does not have the mark of the leader, which is another one after each deletion: one that was held up on its way
+ * must not come after a later one, and delete what was written since. Nothing was done; whoever still waits for it sends it
+ * again, with the mark that is told.
+ */
+export class LateDeletionError extends UnavailableError {
+  readonly mark: number;
+
+  constructor(mark: number) {
+    super('another deletion was made before this one');
+    this.mark = mark;
+  }
+}
+
 export interface RetentionPolicy {
   readonly name: string;
   /** How long points are kept, in nanoseconds; 0 for ever. */
@@ -168,6 +182,8 @@ export interface SeriesSelection {
   readonly from?: bigint | undefined;
   readonly to?: bigint | undefined;
   readonly reads?: SeriesReads | undefined;
+  /** Of a deletion that may be delivered late: see `LateDeletionError`. */
+  readonly mark?: number | undefined;
 }
 
 /** A condition that rows must meet, told so that blocks without such rows need not be read. Rows that

@@ -297,17 +297,22 @@ export class SeriesPod implements SeriesStore {
     this.#expectWritable(selection.database);
     const replica = this.#replica;
     if (replica !== undefined) yield* awaited(replica.leading());
+    let hasBegun = false;
     for (const part of this.#engine.deletion(kind, selection)) {
       if (part !== undefined) {
         const prepare = (): void => {
           this.#expectWritable(selection.database);
+          // Behind the entries of deletions before it.
+          if (!hasBegun) replica?.expectInTime(selection.mark);
           part(this.#log.writer);
+          hasBegun = true;
         };
         if (replica === undefined) this.#change(prepare);
         else yield* awaited(replica.change(prepare));
       }
       yield;
     }
+    replica?.deleted();
   }
 
   /** Checks the rules for clients' changes, in the tick of the change. */

@@ -2,11 +2,13 @@
 // prepares one entry at a time: further changes wait in a queue. So a change is always prepared on
 // committed state, and a lost entry leaves nothing but a draft that the engine discards.
 
+import { randomBytes } from 'node:crypto';
 import { type MaybePromise, whenReady } from '../universal-row/maybe-promise.ts';
 import type { ReadBounds } from '../universal-row/command.ts';
 import { type Clock } from '../universal-row/environment.ts';
 import type { Outcome } from '../universal-row/executor.ts';
 import {
+  LateDeletionError,
   NotLeaderError,
   OutcomeUnknownError,
   SeriesError,
@@ -69,6 +71,8 @@ export class SeriesReplica implements LogListener {
   #isInstalling = false;
   /** Counts changes of role. */
   #stint = 0;
+  /** Of deletions: another one in each process, after each deletion, and in each leadership. */
+  #mark = randomBytes(6).readUIntBE(0, 6);
 
   constructor(options: SeriesReplicaOptions) {
     this.#options = options;
@@ -124,6 +128,16 @@ export class SeriesReplica implements LogListener {
     const stint = this.#stint;
     if (this.role === 'leader') await this.readable();
     if (this.role !== 'leader' || stint !== this.#stint) throw new NotLeaderError(this.leader);
+  }
+
+  /** Throws for a deletion that was sent before another one had ended here, or to another leader. */
+  expectInTime(mark: number | undefined): void {
+    if (mark !== undefined && mark !== this.#mark) throw new LateDeletionError(this.#mark);
+  }
+
+  /** A deletion has ended. */
+  deleted(): void {
+    this.#mark++;
   }
 
   /** Called when the log is closed: it reports the outcome of changes in progress. */
@@ -288,6 +302,7 @@ export class SeriesReplica implements LogListener {
 
   roleChanged(role: LogRole, leader: number): void {
     this.#stint++;
+    this.#mark++;
     this.role = role;
     this.leader = leader;
     if (role === 'leader') this.#schedule();

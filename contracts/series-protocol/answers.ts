@@ -9,6 +9,7 @@ import { WireError, type WireReader, type WireWriter } from '../../universal-row
 import {
   type Database,
   DeadlineError,
+  LateDeletionError,
   NotLeaderError,
   OutcomeUnknownError,
   ReadOnlyError,
@@ -36,6 +37,7 @@ export const Ending = {
   staleEpoch: 9,
   /** A failure that is none of the client's. */
   failed: 10,
+  lateDeletion: 11,
 } as const;
 
 /** A bug or a broken disk at the other end. */
@@ -57,6 +59,7 @@ function endingOf(error: unknown): [ending: number, number: number] {
   if (error instanceof ThrottledError) return [Ending.throttled, Math.ceil(error.retryMs)];
   if (error instanceof DeadlineError) return [Ending.deadline, 0];
   if (error instanceof StaleEpochError) return [Ending.staleEpoch, 0];
+  if (error instanceof LateDeletionError) return [Ending.lateDeletion, error.mark];
   if (error instanceof UnavailableError) return [Ending.unavailable, 0];
   if (error instanceof ReadOnlyError) return [Ending.readOnly, 0];
   if (error instanceof TooLargeError) return [Ending.tooLarge, 0];
@@ -87,6 +90,8 @@ export function readError(reader: WireReader, ending: number): Error {
       return new DeadlineError();
     case Ending.staleEpoch:
       return new StaleEpochError();
+    case Ending.lateDeletion:
+      return new LateDeletionError(number);
     case Ending.failed:
       return new RemoteFailure(text);
     default:

@@ -103,14 +103,14 @@ export function readReads(reader: WireReader): SeriesReads | undefined {
 // ---- selections
 
 /** Bits of what is there. */
-const has = { policy: 1, measurement: 2, filter: 4, from: 8, to: 16 } as const;
+const has = { policy: 1, measurement: 2, filter: 4, from: 8, to: 16, mark: 32 } as const;
 
 export function writeSelection(
   writer: WireWriter,
   selection: SeriesSelection,
   group: number,
 ): void {
-  const { database, retentionPolicy, measurement, filter, from, to, reads } = selection;
+  const { database, retentionPolicy, measurement, filter, from, to, reads, mark } = selection;
   writer.string(database);
   writeReads(writer, reads, group);
   writer.u8(
@@ -118,13 +118,15 @@ export function writeSelection(
       (measurement === undefined ? 0 : has.measurement) |
       (filter === undefined ? 0 : has.filter) |
       (from === undefined ? 0 : has.from) |
-      (to === undefined ? 0 : has.to),
+      (to === undefined ? 0 : has.to) |
+      (mark === undefined ? 0 : has.mark),
   );
   if (retentionPolicy !== undefined) writer.string(retentionPolicy);
   if (measurement !== undefined) writer.string(measurement);
   if (filter !== undefined) writeFilter(writer, filter);
   if (from !== undefined) writer.i64(from);
   if (to !== undefined) writer.i64(to);
+  if (mark !== undefined) writer.varint(mark);
 }
 
 export function readSelection(reader: WireReader, compile: CompilePattern): SeriesSelection {
@@ -139,6 +141,7 @@ export function readSelection(reader: WireReader, compile: CompilePattern): Seri
     filter: flags & has.filter ? readFilter(reader, compile) : undefined,
     from: flags & has.from ? reader.i64() : undefined,
     to: flags & has.to ? reader.i64() : undefined,
+    mark: flags & has.mark ? reader.varint() : undefined,
   };
 }
 

@@ -90,6 +90,7 @@ const anySelection = fc.record({
   filter: maybe(anyFilter),
   from: maybe(any64),
   to: maybe(any64),
+  mark: maybe(fc.nat()),
 });
 
 const anyPolicy = fc.record(

@@ -85,6 +85,8 @@ interface ClusterSeriesOptions {
 const sessionLevel = 4;
 /** From this one on they know the order of changes of databases. */
 const orderLevel = 7;
+/** From this one on they know marks of deletions. */
+const markLevel = 8;
 /** Between two looks whether the partitions of a tenant's series are to be made equal. */
 const keepEvenMs = 1000;
 
@@ -367,6 +369,7 @@ export class ClusterSeries {
       },
       linkOf: (node) => this.#links.of(node),
       notThere: (node, leader) => this.#notThere(definition(), node, leader),
+      knowsMarks: () => this.#level >= markLevel,
       waitMs: () => this.#options.leaderWaitMs,
     });
   }

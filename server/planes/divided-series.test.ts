@@ -4,9 +4,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { OutcomeUnknownError } from '../../contracts/series-store.ts';
+import { OutcomeUnknownError, type SeriesSelection } from '../../contracts/series-store.ts';
 import type { TsmEngineOptions } from '../../engines/tsm/tsm-engine.ts';
 import { until } from '../../test/support/until.ts';
+import { awaited, whenFinished } from '../../universal-row/slices.ts';
 import { Node, numbers, read, viewOf, write } from '../../test/support/series-nodes.ts';
 
 const groups = [20, 21, 22, 23];
@@ -105,13 +106,8 @@ test('while leaders go, nothing that was acknowledged is lost, and nothing is th
 
 test('a DROP DATABASE that is delivered late leaves the database that was made anew', async () => {
   await startAll();
+  await ledApart();
   const [own, other] = [groups[0]!, groups[1]!];
-  // Two nodes lead the first partition and the second one.
-  for (let to = 1; (await leaderOf(own)) === (await leaderOf(other)); to = (to % 3) + 1) {
-    const from = await leaderOf(other);
-    from.series.transfer(other, to);
-    await until(() => from.number === to || from.podOfGroup(other)?.role !== 'leader');
-  }
   const pod = (await leaderOf(other)).podOfGroup(other)!;
   // The request is on its way for longer than the leader that has sent it leads.
   let deliver!: () => void;
@@ -139,6 +135,55 @@ test('a DROP DATABASE that is delivered late leaves the database that was made a
   await first.start();
   expect(failures()).toEqual([]);
 });
+
+/** Two nodes lead the first partition and the second one. */
+async function ledApart(): Promise<void> {
+  const [own, other] = [groups[0]!, groups[1]!];
+  for (let to = 1; (await leaderOf(own)) === (await leaderOf(other)); to = (to % 3) + 1) {
+    const from = await leaderOf(other);
+    from.series.transfer(other, to);
+    await until(() => from.number === to || from.podOfGroup(other)?.role !== 'leader');
+  }
+}
+
+test.each([
+  ['deletePoints', 'DELETE FROM m'],
+  ['dropSeries', 'DROP SERIES FROM m'],
+  ['dropSeries', 'DROP MEASUREMENT m'],
+] as const)(
+  'a late delivery (%s) of %s leaves what was written after a later one',
+  async (how, q) => {
+    await startAll();
+    await ledApart();
+    const lines = Array.from({ length: 40 }, (_, n) => `m,s=${n} v=1 1`).join('\n');
+    await write(nodes[3]!, lines);
+    // So that the mark is known where the statement runs.
+    await change(nodes[3]!, "DELETE FROM m WHERE s = '0'");
+    const pod = (await leaderOf(groups[1]!)).podOfGroup(groups[1]!)!;
+    const held: SeriesSelection[] = [];
+    const real = pod[how].bind(pod);
+    pod[how] = function* (selection) {
+      Reflect.deleteProperty(pod, how);
+      held.push(selection);
+      yield* awaited(new Promise<void>(() => {}));
+    };
+    // The request is on its way for longer than its sender waits for it.
+    const first = await leaderOf(groups[0]!);
+    const gateway = nodes.find((node) => node !== first && node !== nodes[3])!;
+    const one = change(nodes[3]!, q);
+    await until(() => held.length > 0);
+    await first.stop();
+    await one;
+    await leaderOf(groups[0]!);
+    await until(async () => (await change(gateway, q)) === made);
+    expect(await read(gateway, 'SELECT count(v) FROM m')).toEqual([]);
+    await write(gateway, lines);
+    await expect(whenFinished(real(held[0]!))).rejects.toThrow('another deletion was made');
+    expect(await read(gateway, 'SELECT count(v) FROM m')).toEqual([[0, 40]]);
+    await first.start();
+    expect(failures()).toEqual([]);
+  },
+);
 
 test('databases are in all groups, and those of a change that failed half way become equal', async () => {
   await startAll();

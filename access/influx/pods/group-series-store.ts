@@ -48,6 +48,7 @@ export interface GroupSeriesOptions {
   readonly waitMs: () => number;
   /** Milliseconds that one attempt at another node has; 0 or absent: no limit but the link's. */
   readonly timeoutMs?: (() => number) | undefined;
+  readonly knowsMarks?: (() => boolean) | undefined;
   /** Before each attempt of a change of databases; its rejection ends the change. */
   readonly beforeChange?: (() => Promise<void>) | undefined;
 }
@@ -126,8 +127,8 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
     const known = this.#remotes.get(node);
     if (known?.link === link) return known;
     known?.close();
-    const { group, tenant, epoch, timeoutMs = noLimit } = this.#options;
-    const remote = new RemoteSeriesStore({ link, group, tenant, epoch, timeoutMs });
+    const { group, tenant, epoch, timeoutMs = noLimit, knowsMarks } = this.#options;
+    const remote = new RemoteSeriesStore({ link, group, tenant, epoch, timeoutMs, knowsMarks });
     remote.seenIndex = known?.seenIndex ?? 0;
     this.#remotes.set(node, remote);
     return remote;

@@ -20,6 +20,7 @@ import {
   type Database,
   DeadlineError,
   type FieldKey,
+  LateDeletionError,
   NotLeaderError,
   OutcomeUnknownError,
   type ScanRequest,
@@ -52,6 +53,8 @@ export interface RemoteSeriesOptions {
   readonly epoch?: (() => number) | undefined;
   /** Milliseconds that a request has; 0 for no limit. */
   readonly timeoutMs: () => number;
+  /** Whether all nodes know marks of deletions. Absent: no. */
+  readonly knowsMarks?: (() => boolean) | undefined;
 }
 
 type MeasurementOf = SeriesSelection & { measurement: string };
@@ -59,6 +62,8 @@ type MeasurementOf = SeriesSelection & { measurement: string };
 /** A larger batch goes in requests of about as much, one after the other. */
 const batchBytes = 4 * 1024 * 1024;
 const keptWriters = 4;
+/** Marks with which a deletion is sent again at once: so many others may end before it begins. */
+const mostMarks = 100;
 
 export class RemoteSeriesStore implements SeriesStore, DatabaseSource {
   readonly #options: RemoteSeriesOptions;
@@ -66,6 +71,8 @@ export class RemoteSeriesStore implements SeriesStore, DatabaseSource {
   readonly #writers: BatchWriter[] = [];
   /** The highest index of the group's log that an answer may have seen. */
   seenIndex = 0;
+  /** Of deletions, as the node told last. */
+  #mark = 0;
 
   constructor(options: RemoteSeriesOptions) {
     this.#options = options;
@@ -168,11 +175,24 @@ export class RemoteSeriesStore implements SeriesStore, DatabaseSource {
   }
 
   *deletePoints(selection: SeriesSelection): Slices<void> {
-    yield* this.#asked(this.#selecting(RequestKind.deletePoints, selection), true, () => undefined);
+    yield* this.#delete(RequestKind.deletePoints, selection);
   }
 
   *dropSeries(selection: SeriesSelection): Slices<void> {
-    yield* this.#asked(this.#selecting(RequestKind.dropSeries, selection), true, () => undefined);
+    yield* this.#delete(RequestKind.dropSeries, selection);
+  }
+
+  *#delete(kind: RequestKind, selection: SeriesSelection): Slices<void> {
+    const { knowsMarks } = this.#options;
+    for (let left = mostMarks; ; left--) {
+      const sent = knowsMarks?.() === true ? { ...selection, mark: this.#mark } : selection;
+      try {
+        return yield* this.#asked(this.#selecting(kind, sent), true, () => undefined);
+      } catch (error) {
+        if (!(error instanceof LateDeletionError) || left === 0) throw error;
+        this.#mark = error.mark;
+      }
+    }
   }
 
   // ---- reads
