@@ -80,7 +80,10 @@ export const nodeColumns: Column<NodeReport>[] = [
   { title: 'node', value: ({ node }) => String(node), right: true },
   {
     title: 'state',
-    value: ({ state, reachable }) => (reachable ? state : `${state}, out of reach`),
+    value: ({ state, reachable, answered }) => {
+      if (!reachable) return `${state}, out of reach`;
+      return answered ? state : `${state}, no answer in time`;
+    },
   },
   { title: 'zone', value: ({ zone }) => zone },
   {
@@ -88,7 +91,11 @@ export const nodeColumns: Column<NodeReport>[] = [
     value: ({ roles }) => (roles.length === nodeRoles.length ? 'all' : roles.join(', ')),
   },
   { title: 'replicas', value: ({ replicas }) => formatNumber(replicas), right: true },
-  { title: 'leads', value: ({ leads }) => formatNumber(leads), right: true },
+  {
+    title: 'leads',
+    value: ({ leads, answered }) => (answered ? formatNumber(leads) : '?'),
+    right: true,
+  },
   { title: 'metadata', value: ({ votes }) => (votes ? 'votes' : 'copy') },
   { title: 'redis', value: ({ addresses }) => addresses.redisClients },
   { title: 'influx', value: ({ addresses }) => addresses.influxClients },
@@ -106,7 +113,11 @@ const groupColumns: Column<GroupReport>[] = [
       return partition === undefined ? '' : String(partition);
     },
   },
-  { title: 'leader', value: ({ leader }) => (leader === 0 ? 'none' : String(leader)), right: true },
+  {
+    title: 'leader',
+    value: ({ leader, mayLead }) => (leader !== 0 ? String(leader) : mayLead ? '?' : 'none'),
+    right: true,
+  },
   {
     title: 'replicas',
     value: ({ replicas }) =>
@@ -122,7 +133,11 @@ const groupColumns: Column<GroupReport>[] = [
   { title: 'size', value: (group) => formatBytes(largest(group).bytes), right: true },
   {
     title: 'state',
-    value: ({ settled, leader }) => (settled ? 'well' : leader === 0 ? 'no leader' : 'changing'),
+    value: ({ settled, leader, mayLead }) => {
+      if (settled) return 'well';
+      if (leader !== 0) return 'changing';
+      return mayLead ? `no answer from ${mayLead.join(', ')}` : 'no leader';
+    },
   },
 ];
 

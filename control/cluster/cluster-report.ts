@@ -24,6 +24,8 @@ export interface NodeReport {
   /** Level of its build. */
   readonly level: number;
   readonly reachable: boolean;
+  /** It has told its replicas in time: otherwise it is not known which of them lead. */
+  readonly answered: boolean;
   /** Unix milliseconds from when on it is or is not reachable. */
   readonly since: number;
   /** Whether the node votes in the metadata group. */
@@ -57,8 +59,10 @@ export interface GroupReport {
   /** Of divided time series: the partition, from 0 on. */
   readonly series?: SeriesPart;
   readonly epoch: number;
-  /** Node that leads; 0 while none does. */
+  /** Node that leads; 0 while none does, or none is known. */
   readonly leader: number;
+  /** Where no leader is known: nodes in reach with replicas that did not answer in time, of which one may lead. */
+  readonly mayLead?: readonly number[];
   /** The log's members are those that the definition names. */
   readonly settled: boolean;
   readonly replicas: readonly ReplicaReport[];
@@ -87,10 +91,12 @@ interface ReportInput {
   nodes: readonly (NodeDefinition & { reachable: boolean; since: number })[];
   groups: ClusterView['groups'];
   statuses: readonly ReplicaStatus[];
+  /** Nodes in reach that have not told theirs in time. */
+  silent: ReadonlySet<number>;
 }
 
 export function clusterReport(input: ReportInput): ClusterReport {
-  const { cluster, node, leader, voters, wantedReplicas, statuses } = input;
+  const { cluster, node, leader, voters, wantedReplicas, statuses, silent } = input;
   const leaders = leadersOf(statuses);
   const byReplica = new Map(statuses.map((status) => [keyOf(status), status]));
   const groups = input.groups.map((definition): GroupReport => {
@@ -111,6 +117,8 @@ export function clusterReport(input: ReportInput): ClusterReport {
         ...(mayHaveLost === undefined ? {} : { mayHaveLost }),
       };
     });
+    const leads = replicas.find(({ replica }) => replica === leading?.replica)?.node ?? 0;
+    const unheard = replicas.map(({ node: on }) => on).filter((on) => silent.has(on));
     return {
       group,
       tenant,
@@ -118,7 +126,8 @@ export function clusterReport(input: ReportInput): ClusterReport {
       ...(partition === undefined ? {} : { partition }),
       ...(series === undefined ? {} : { series }),
       epoch,
-      leader: replicas.find(({ replica }) => replica === leading?.replica)?.node ?? 0,
+      leader: leads,
+      ...(leads === 0 && unheard.length > 0 ? { mayLead: unheard } : {}),
       settled: isSettled(definition, leading),
       replicas,
     };
@@ -134,6 +143,7 @@ export function clusterReport(input: ReportInput): ClusterReport {
       state,
       level: levelOf(one),
       reachable,
+      answered: reachable && !silent.has(one.node),
       since,
       votes: voters.includes(one.node),
       replicas: countOn(one.node),

@@ -22,6 +22,11 @@ const nodeReport = object(
     roles: { type: 'array', items: { type: 'string', enum: ['gateway', 'node', 'control'] } },
     state: { type: 'string', enum: ['joining', 'up', 'draining', 'removed'] },
     reachable: flag,
+    answered: {
+      type: 'boolean',
+      description:
+        'Whether it told its replicas in time: otherwise it is not known which of them lead.',
+    },
     since: {
       type: 'number',
       description: 'Unix milliseconds from when on it is or is not reachable.',
@@ -32,7 +37,18 @@ const nodeReport = object(
     addresses,
   },
   [
-    ...['node', 'zone', 'roles', 'state', 'reachable', 'since', 'votes', 'replicas', 'leads'],
+    ...[
+      'node',
+      'zone',
+      'roles',
+      'state',
+      'reachable',
+      'answered',
+      'since',
+      'votes',
+      'replicas',
+      'leads',
+    ],
     'addresses',
   ],
 );
@@ -65,6 +81,11 @@ const groupReport = object(
     series: object({ partition: count, of: count }, ['partition', 'of']),
     epoch: count,
     leader,
+    mayLead: {
+      type: 'array',
+      items: node,
+      description: 'Where no leader is known: nodes with replicas that did not answer in time.',
+    },
     settled: flag,
     replicas: { type: 'array', items: replicaReport },
   },

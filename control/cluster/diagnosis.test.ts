@@ -17,8 +17,12 @@ function clusterOf(zones: readonly string[]): ClusterFixture {
   return cluster;
 }
 
-function reportOf(cluster: ClusterFixture, leader = 1): ClusterReport {
-  const statuses = cluster.statuses();
+function reportOf(
+  cluster: ClusterFixture,
+  leader = 1,
+  silent: ReadonlySet<number> = new Set(),
+): ClusterReport {
+  const statuses = cluster.statuses().filter((one) => !silent.has(one.leader));
   const { nodes, groups } = cluster;
   return clusterReport({
     cluster: 7,
@@ -29,6 +33,7 @@ function reportOf(cluster: ClusterFixture, leader = 1): ClusterReport {
     nodes,
     groups,
     statuses,
+    silent,
   });
 }
 
@@ -66,6 +71,22 @@ test('the level is that of the earliest release among the nodes', () => {
   // Node 2 was started with an earlier one since.
   cluster.nodes = cluster.nodes.map((one) => (one.node === 2 ? { ...one, incarnation: 2 } : one));
   expect(reportOf(cluster).level).toBe(1);
+});
+
+test('a node that does not answer in time may lead what nobody else leads', () => {
+  const cluster = clusterOf(['a', 'b', 'c']);
+  const silent = cluster.leaderOf(cluster.groups[0]!.group);
+  const report = reportOf(cluster, 1, new Set([silent]));
+  for (const { group, leader, mayLead } of report.groups) {
+    const isLed = cluster.leaderOf(group) !== silent;
+    expect([leader, mayLead]).toEqual(isLed ? [cluster.leaderOf(group), undefined] : [0, [silent]]);
+  }
+  expect(report.nodes.filter(({ answered }) => !answered).map(({ node }) => node)).toEqual([
+    silent,
+  ]);
+  expect(diagnose(report, policy.rebuildAfterMs, cluster.now)).toMatchObject([
+    { severity: 'warning', problem: expect.stringContaining('did not tell its replicas in time') },
+  ]);
 });
 
 test('a cluster that is whole has nothing wrong with it', () => {

@@ -58,7 +58,7 @@ function levelFindings({ level, nodes }: ClusterReport): Finding[] {
 }
 
 function nodeFindings(
-  { node, state, reachable, since, replicas, addresses }: NodeReport,
+  { node, state, reachable, answered, since, replicas, addresses }: NodeReport,
   rebuildAfterMs: number,
   now: number,
 ): Finding[] {
@@ -86,7 +86,16 @@ function nodeFindings(
       },
     ];
   }
-  if (reachable) return [];
+  if (reachable && answered) return [];
+  if (reachable) {
+    return [
+      {
+        severity: 'warning',
+        problem: `node ${node} (${addresses.control}) is in reach, and did not tell its replicas in time: which of them lead is not known`,
+        remedy: 'ask again; if it lasts, see whether its machine is overloaded, and its log',
+      },
+    ];
+  }
   const leftMs = since + rebuildAfterMs - now;
   const rebuild =
     leftMs > 0
@@ -126,7 +135,9 @@ function groupFindings({ groups, nodes }: ClusterReport): Finding[] {
     const alive = replicas.filter(({ node }) => !down.has(node)).length;
     return alive * 2 <= replicas.length;
   });
-  const electing = leaderless.filter((group) => !lost.includes(group));
+  const electing = leaderless.filter(
+    (group) => !lost.includes(group) && group.mayLead === undefined,
+  );
   const moving = groups.filter(({ leader, settled }) => leader !== 0 && !settled);
   const findings: Finding[] = [];
   if (lost.length > 0) {

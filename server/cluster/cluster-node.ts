@@ -176,9 +176,9 @@ export class ClusterNode implements ClusterAdmin {
   }
 
   /** As the nodes in reach tell. */
-  replicas(): Promise<ReplicaStatus[]> {
+  async replicas(): Promise<ReplicaStatus[]> {
     const up = this.#options.metadata.reachability().filter(({ reachable }) => reachable);
-    return this.#statuses(up);
+    return (await this.#ask(up)).statuses;
   }
 
   /** Level supported by all nodes. */
@@ -201,18 +201,22 @@ export class ClusterNode implements ClusterAdmin {
       wantedReplicas: config.get('cluster.replicas'),
       nodes,
       groups: this.#feed.view.groups,
-      statuses: await this.#statuses(nodes.filter(({ reachable }) => reachable)),
+      ...(await this.#ask(nodes.filter(({ reachable }) => reachable))),
     });
   }
 
-  async #statuses(nodes: readonly Pick<NodeDefinition, 'node'>[]): Promise<ReplicaStatus[]> {
+  async #ask(
+    nodes: readonly Pick<NodeDefinition, 'node'>[],
+  ): Promise<{ statuses: ReplicaStatus[]; silent: Set<number> }> {
     const { metadata } = this.#options;
     const answers = await Promise.allSettled(
       nodes.map(({ node }) => metadata.ask(node, groupQuestions.status, null, statusTimeoutMs)),
     );
-    return answers.flatMap((answer) =>
+    const statuses = answers.flatMap((answer) =>
       answer.status === 'fulfilled' ? (answer.value as unknown as ReplicaStatus[]) : [],
     );
+    const silent = nodes.filter((_, i) => answers[i]!.status === 'rejected');
+    return { statuses, silent: new Set(silent.map(({ node }) => node)) };
   }
 
   async minutes(span: MinuteSpan): Promise<NodeMinutes[]> {
@@ -286,7 +290,7 @@ export class ClusterNode implements ClusterAdmin {
       throw new ClusterError(409, `node ${to} has no voting replica of group ${group}`);
     }
     const reachable = metadata.reachability().filter((one) => one.reachable);
-    const statuses = await this.#statuses(
+    const { statuses } = await this.#ask(
       replicas.filter(({ node }) => reachable.some((one) => one.node === node)),
     );
     const leading = statuses.find((one) => one.group === group && one.role === 'leader');
