@@ -227,9 +227,11 @@ export interface SeriesShare {
 /** The exports cannot come together in one engine. */
 export class SeriesShareError extends Error {
   override readonly name = 'SeriesShareError';
+  readonly what: string;
 
   constructor(what: string) {
     super(`these partitions of time series do not come together: ${what}`);
+    this.what = what;
   }
 }
 

@@ -2,7 +2,11 @@
 // compared with the backup, then all at once under their names.
 
 import { ExportTally, type ShardSum } from '../../engines/tsm/words/export-tally.ts';
-import type { SeriesImporter, SeriesShare } from '../../engines/series-engine.ts';
+import {
+  type SeriesImporter,
+  type SeriesShare,
+  SeriesShareError,
+} from '../../engines/series-engine.ts';
 import { ContentSum } from '../../universal-row/content-sum.ts';
 import type { SeriesPod } from '../series-pod.ts';
 import { BytesByDatabase } from './bytes-by-database.ts';
@@ -50,7 +54,11 @@ export class SeriesRestore {
 
   constructor(options: SeriesRestoreOptions) {
     this.#options = options;
-    this.#share = shareOf(this.#place, options.sources);
+    try {
+      this.#share = shareOf(this.#place, options.sources);
+    } catch (error) {
+      throw withRemedy(error, options.sources);
+    }
     this.#term = termOf(options.pod);
     this.#targets = new Map(options.moves.map(({ from, to }) => [from, to]));
     let total = 0;
@@ -84,7 +92,11 @@ export class SeriesRestore {
     this.refuseRows();
     await dropShadowDatabases(pod);
     const wanted: ShardSum[] = [];
-    for (const parts of sources) wanted.push(...(await this.#apply(parts)));
+    try {
+      for (const parts of sources) wanted.push(...(await this.#apply(parts)));
+    } catch (error) {
+      throw withRemedy(error, sources);
+    }
     if (sources.length === 0) return { shards: [], expired: 0 };
     return this.#compare(wanted, await this.#sums());
   }
@@ -243,6 +255,15 @@ export class SeriesRestore {
     const duration = policies.find(({ name }) => name === policy)?.duration ?? 0n;
     return duration !== 0n && startSeconds + seconds <= Date.now() / 1000 - Number(duration) / 1e9;
   }
+}
+
+/** Partitions that do not come together can be restored beside each other. */
+function withRemedy(error: unknown, sources: SeriesRestoreOptions['sources']): unknown {
+  if (!(error instanceof SeriesShareError)) return error;
+  const of = Math.max(...sources.map((parts) => placeOfModel(parts.at(-1)!.model).of));
+  return new SeriesShareError(
+    `${error.what}. Restore them with polyrow restore --into DIRECTORY, or into a server or a cluster that was begun with --influx.partitions ${of}, or a multiple of it`,
+  );
 }
 
 /** Shards of several sources that are one here. */

@@ -199,13 +199,40 @@ test('a field of several types is refused where they would come together', async
   const target = await pods(1);
   const restore = restoreOf(manifest, target);
   await expect(restore.load()).rejects.toThrow(
-    'field f of m is of type float in some and of type string in others',
+    'field f of m is of type float in some and of type string in others. Restore them with polyrow restore --into DIRECTORY, or into a server or a cluster that was begun with --influx.partitions 2, or a multiple of it',
   );
   await restore.release();
   expect(target[0]!.databases()).toEqual([]);
-  const four = await pods(4);
-  await restored(manifest, four);
-  expect(readOf(four)).toEqual(readOf(source));
+  for (const count of [2, 4, 6]) {
+    const beside = await pods(count);
+    await restored(manifest, beside);
+    expect(readOf(beside)).toEqual(readOf(source));
+  }
+});
+
+test('shards that overlap over too long a time are refused where they would come together', async () => {
+  const source = await pods(2);
+  change(source, { kind: 'createDatabase', database: 'd' });
+  const every = (name: string, shardGroupDuration: bigint): Parameters<SeriesPod['change']>[0] => ({
+    ...{ kind: 'alterRetentionPolicy', database: 'd', name },
+    policy: { shardGroupDuration },
+  });
+  // Of one partition they begin in the midst of those of the other.
+  for (const [n, weeks] of [13n, 8n].entries()) {
+    change([source[n]!], every('autogen', weeks * week));
+  }
+  const all = points(3000, now - 30n * week).map((point, n) => ({
+    ...point,
+    time: point.time + BigInt(n % 30) * week,
+  }));
+  await write(source, all);
+  const manifest = await backup(source);
+  const target = await pods(1);
+  const restore = async (): Promise<unknown> => await restoreOf(manifest, target).load();
+  await expect(restore()).rejects.toThrow(/overlap over 13 weeks\. Restore them with/);
+  const beside = await pods(2);
+  await restored(manifest, beside);
+  expect(readOf(beside)).toEqual(readOf(source));
 });
 
 test('partitions overlap as the ranges of hashes that they are', () => {
