@@ -44,6 +44,12 @@ export class SeriesGatewayLink implements LinkHandler, SeriesRequestLink {
     this.#ended = ended;
   }
 
+  /** Whether it is a link of this node, since the same start. */
+  isOf({ node, incarnation }: ClusterLink['peer']): boolean {
+    const { peer } = this.#link;
+    return node !== '' && peer.node === node && peer.incarnation === incarnation;
+  }
+
   // ---- in
 
   frame(type: number, stream: number, buf: Buffer, start: number, end: number): void {

@@ -20,6 +20,9 @@ export class SeriesServer implements LinkService, SeriesHost {
 
   /** Serves a link of a gateway (`ClusterListener.serve`). */
   open(link: ClusterLink): LinkHandler {
+    // What comes by the last link of the same gateway was sent before anything on this one, and given up there: points that
+    // it has sent again by now, and which were written over since, must not be written once more.
+    for (const other of this.#links) if (other.isOf(link.peer)) other.close();
     const gateway = new SeriesGatewayLink(this, link, () => {
       this.#links.delete(gateway);
       if (this.#links.size === 0) this.#stop();

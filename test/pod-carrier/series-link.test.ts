@@ -1,6 +1,9 @@
 // Time series over a link: how much is on its way, what ends, and what a gateway is told when something goes wrong.
 
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { SeriesLink } from '../../access/influx/pods/series-link.ts';
 import { dialLink } from '../../cluster-links/dial.ts';
 import { seriesPurpose } from '../../contracts/series-protocol/frames.ts';
 import {
@@ -32,6 +35,61 @@ const nowMs = 1_000_000_000;
 const cache = new SimpleSeriesCache();
 const onePoint = (): ReturnType<typeof batchesOf>[number] =>
   batchesOf(cache, [point('m', 1, { v: 1 })])[0]!;
+
+/** Of another node. */
+const contextOf = (node: string): typeof context => ({
+  ...context,
+  identity: { ...context.identity, node },
+});
+
+/** Passes bytes on to a port, or holds those to it until they are released. */
+class Relay {
+  readonly #server: Server;
+  readonly #ends: Promise<unknown>[] = [];
+  readonly #sockets: Socket[] = [];
+  #held: (() => void)[] | undefined;
+
+  constructor(to: number) {
+    this.#server = createServer((socket) => {
+      const there = connect(to, '127.0.0.1');
+      this.#sockets.push(socket, there);
+      this.#ends.push(once(there, 'close'));
+      for (const one of [socket, there]) one.on('error', () => {});
+      const pass = (act: () => void): void => {
+        if (this.#held === undefined) act();
+        else this.#held.push(act);
+      };
+      socket.on('data', (bytes) => pass(() => there.write(bytes)));
+      socket.on('close', () => pass(() => there.end()));
+      there.on('data', (bytes) => socket.write(bytes));
+    });
+  }
+
+  async listen(): Promise<number> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  hold(): void {
+    this.#held = [];
+  }
+
+  get holdsBytes(): boolean {
+    return this.#held!.length > 0;
+  }
+
+  /** Resolves when the other side has read all of it, or wants no more. */
+  async release(): Promise<void> {
+    for (const act of this.#held!.splice(0)) act();
+    await Promise.all(this.#ends);
+  }
+
+  close(): void {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#server.close();
+  }
+}
 
 let carrier: Carrier;
 let closes: (() => Promise<unknown> | void)[] = [];
@@ -306,7 +364,7 @@ describe('refusals', () => {
     await open(stubStore({ seriesCardinality: () => oneSlice(() => 1) }));
     const ended = new Promise<void>((resolve) => {
       dialLink(
-        context,
+        contextOf('2'),
         { host: '127.0.0.1', port: carrier.listener.port, purpose: seriesPurpose },
         {
           open: (link) => {
@@ -333,6 +391,35 @@ describe('refusals', () => {
 });
 
 describe('of a real pod', () => {
+  test('points that were sent again by a new link do not come by the old one any more', async () => {
+    const pod = await openReal();
+    const relay = new Relay(carrier.listener.port);
+    const port = await relay.listen();
+    closes.push(() => relay.close());
+    const dial = async (to: number): Promise<SeriesLink> => {
+      const target = { host: '127.0.0.1', port: to, context: contextOf('2'), report: () => {} };
+      const link = new SeriesLink(target);
+      closes.push(() => link.close());
+      await link.start();
+      return link;
+    };
+    const put = (link: SeriesLink, v: number): Promise<unknown> =>
+      carrier.storeOver(link).write('db', '', batchesOf(cache, [point('m', 1, { v })])[0]!);
+    const first = await dial(port);
+    await put(first, 1);
+    relay.hold();
+    const late = put(first, 2);
+    await until(() => relay.holdsBytes);
+    first.close();
+    await expect(late).rejects.toThrow(OutcomeUnknownError);
+    const second = await dial(carrier.listener.port);
+    await put(second, 2);
+    await put(second, 3);
+    await relay.release();
+    const { series } = await drained(pod, requestOf({}));
+    expect(series.map(({ items }) => items)).toEqual([[[expect.anything(), [3]]]]);
+  });
+
   async function openReal(headBytes?: number): Promise<Awaited<ReturnType<typeof openPod>>['pod']> {
     const { pod, close } = await openPod(nowMs, headBytes === undefined ? {} : { headBytes });
     closes.push(close);
