@@ -28,7 +28,7 @@
 // A key is written once however many of its fields follow. Ops are deterministic given the state
 // before them, and a batch is applied once, by its log index, so they need not be idempotent.
 
-import { copyBytes, emptyBytes, viewed } from './bytes.ts';
+import { copyBytes, emptyBytes, viewed, type ViewedBuffer } from './bytes.ts';
 import { spareBuffers } from './spare-buffers.ts';
 import type { Shape } from './rows.ts';
 
@@ -75,6 +75,12 @@ const f64Bytes = new Uint8Array(f64.buffer);
 export class RecordBatchWriter {
   buf: Buffer = viewed(Buffer.allocUnsafeSlow(initialBytes));
   pos = 0;
+
+  /** Begins anew, in another buffer. */
+  renew(buf: ViewedBuffer = viewed(Buffer.allocUnsafeSlow(initialBytes))): void {
+    this.buf = buf;
+    this.pos = 0;
+  }
 
   /** Makes sure that `n` more bytes fit. */
   reserve(n: number): void {

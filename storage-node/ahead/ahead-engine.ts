@@ -18,7 +18,7 @@ import { fullLogBytes } from '../replicator/partition-log.ts';
 import { entryOpsAt } from '../replicator/tick-entry.ts';
 import { AheadTable } from './ahead-table.ts';
 import type { AheadOwner } from './row-undo.ts';
-import { UndoLog, type UndoPart } from './undo-log.ts';
+import { giveBack, UndoLog, type UndoPart } from './undo-log.ts';
 
 /** Where rows of tables that were cleared are until that is committed: no client and no restore names these. */
 const hiddenTables = { first: 0x7ffe_f000, count: 0x1000 } as const;
@@ -259,7 +259,7 @@ export class AheadEngine implements Engine, AheadOwner {
       this.#openTick = undefined;
     }
     if (this.#tick.isEmpty) return;
-    this.#ahead.push({ position, undo: this.#tick.takeFrom(0) });
+    this.#ahead.push({ position, undo: this.#tick.take() });
   }
 
   /** All entries up to `position` are committed: the state is that of entry `index`. */
@@ -278,6 +278,7 @@ export class AheadEngine implements Engine, AheadOwner {
       const { undo } = this.#ahead.shift()!;
       this.#aheadBytes -= undo.bytes.length;
       this.#release(undo.hidden);
+      giveBack(undo);
     }
     this.#engine.commit(index, this.#group);
     if (this.#isLevel) {

@@ -1,7 +1,7 @@
 // Undo log: for each write a record batch that restores the changed rows. They are applied from the
 // last to the first.
 
-import { copyBytes } from '../../universal-row/bytes.ts';
+import { copyBytes, type ViewedBuffer } from '../../universal-row/bytes.ts';
 import { RecordBatchWriter } from '../../universal-row/record-batch.ts';
 
 /** The undo of some writes, in memory of its own. */
@@ -11,10 +11,25 @@ export interface UndoPart {
   readonly starts: readonly number[];
   /** Tables that hold rows which these writes took out of use. */
   readonly hidden: readonly number[];
+  /** Of the bytes, for `giveBack`. */
+  readonly memory?: Buffer;
 }
 
 /** Beyond, memory for them is given up with them. */
 const keptStarts = 4096;
+
+/** A part of fewer bytes is copied: then it takes no more memory than it has bytes. */
+const smallBytes = 4096;
+/** Buffers of the thread for further undo logs, so that their parts do not bring the next garbage collection nearer. */
+const spares: ViewedBuffer[] = [];
+const mostSpares = 16;
+const largestSpareBytes = 256 * 1024;
+
+/** The part is not needed any more, by anyone. */
+export function giveBack({ memory }: UndoPart): void {
+  if (memory === undefined || memory.length > largestSpareBytes) return;
+  if (spares.length < mostSpares) spares.push(memory as ViewedBuffer);
+}
 
 export class UndoLog {
   readonly writer = new RecordBatchWriter();
@@ -55,6 +70,18 @@ export class UndoLog {
     this.#empty(Math.min(mark, this.#count), from);
     const hidden = mark === 0 ? this.#hidden.splice(0) : [];
     return { bytes, starts, hidden };
+  }
+
+  /** All of it, which is forgotten here. */
+  take(): UndoPart {
+    const { writer } = this;
+    const bytes = writer.pos;
+    if (bytes < smallBytes) return this.takeFrom(0);
+    const memory = writer.buf;
+    writer.renew(spares.pop());
+    const starts = this.#starts.slice(0, this.#count);
+    this.#empty(0, 0);
+    return { bytes: memory.subarray(0, bytes), starts, hidden: this.#hidden.splice(0), memory };
   }
 
   /** Forgets all of it; returns the tables that hold rows which the writes took out of use. */
