@@ -33,6 +33,8 @@ export class GatewayLink implements LinkHandler, RequestsLink {
   /** Called once the socket has sent its buffer. */
   #drains: (() => void)[] = [];
   isClosed = false;
+  /** Asked for each command. */
+  readonly node: number;
 
   constructor(turns: PodTurns, link: ClusterLink, ended: () => void) {
     this.#turns = turns;
@@ -43,6 +45,7 @@ export class GatewayLink implements LinkHandler, RequestsLink {
       (bytes) => this.#keep(bytes),
     );
     const { node, incarnation } = link.peer;
+    this.node = Number(node) || 0;
     const gateway = { node: Number(node), incarnation };
     this.#requests = new GatewayRequests(turns, this, this.#sink, gateway);
     link.send(namesFrame());
@@ -62,10 +65,6 @@ export class GatewayLink implements LinkHandler, RequestsLink {
   #send(bytes: Buffer): boolean {
     if (this.#backlog.length > 0) this.#goOnSoon();
     return this.#link.send(bytes);
-  }
-
-  get node(): number {
-    return Number(this.#link.peer.node) || 0;
   }
 
   get unsentBytes(): number {

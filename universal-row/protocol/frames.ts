@@ -9,12 +9,15 @@
 //   12 u32  CRC-32 of bytes 0 to 11 and the payload
 //   16      payload
 
+import { emptyBytes, viewed } from '../bytes.ts';
 import { crc32 } from '../crc32.ts';
 import { WireError, type WireWriter } from './wire.ts';
 
 export const frameHeaderBytes = 16;
 /** A frame with more is refused. Larger messages are sent in parts. */
 export const maxFrameBytes = 16 * 1024 * 1024;
+/** Memory for a frame that came in pieces stays for the next one, unless it is more. */
+const keptBytes = 256 * 1024;
 
 /**
  * Frame types. 1 to 15 are for the link itself, 16 to 31 about pods of rows, 32 to 47 about pods of
@@ -83,7 +86,7 @@ export class FrameReader {
   maxBytes: number;
   readonly #listener: FrameListener;
   /** The beginning of a frame whose rest has not come yet. */
-  #kept: Buffer = Buffer.alloc(0);
+  #kept: Buffer = emptyBytes;
   #length = 0;
 
   constructor(listener: FrameListener, maxBytes: number = maxFrameBytes) {
@@ -105,10 +108,9 @@ export class FrameReader {
       const total = this.#sizeAt(this.#kept, 0);
       at += this.#fill(chunk.subarray(at), length - at, total);
       if (this.#length < total) return;
-      const whole = this.#kept;
-      this.#kept = Buffer.alloc(0);
       this.#length = 0;
-      this.#emit(whole, 0, total);
+      this.#emit(this.#kept, 0, total);
+      if (this.#kept.length > keptBytes) this.#kept = emptyBytes;
     }
     while (length - at >= frameHeaderBytes) {
       const total = this.#sizeAt(chunk, at);
@@ -138,7 +140,7 @@ export class FrameReader {
   #keep(chunk: Buffer, from: number, to: number): void {
     const left = to - from;
     // A frame announced by a peer takes memory as its bytes come, not before.
-    this.#kept = Buffer.allocUnsafeSlow(Math.max(4096, left));
+    if (this.#kept.length < left) this.#kept = viewed(Buffer.allocUnsafeSlow(Math.max(4096, left)));
     chunk.copy(this.#kept, 0, from, to);
     this.#length = left;
   }
@@ -149,7 +151,8 @@ export class FrameReader {
     if (n <= 0) return 0;
     const need = this.#length + n;
     if (need > this.#kept.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(need, Math.min(total, this.#kept.length * 2)));
+      const bytes = Math.max(need, Math.min(total, this.#kept.length * 2));
+      const larger = viewed(Buffer.allocUnsafeSlow(bytes));
       this.#kept.copy(larger, 0, 0, this.#length);
       this.#kept = larger;
     }

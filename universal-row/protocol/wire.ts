@@ -46,7 +46,8 @@ export class WireWriter {
 
   u16(value: number): void {
     this.reserve(2);
-    this.pos = this.buf.writeUInt16LE(value, this.pos);
+    this.buf[this.pos++] = value;
+    this.buf[this.pos++] = value >>> 8;
   }
 
   u32(value: number): void {
@@ -164,7 +165,8 @@ export class WireReader {
   }
 
   u16(): number {
-    return this.buf.readUInt16LE(this.skip(2));
+    const at = this.skip(2);
+    return this.buf[at]! | (this.buf[at + 1]! << 8);
   }
 
   u32(): number {
