@@ -56,13 +56,15 @@ class GroupProcess {
 
 async function withGroups<T>(
   groups: number,
-  use: (processes: readonly GroupProcess[]) => Promise<T>,
+  use: (processes: readonly GroupProcess[], ledAfter: number) => Promise<T>,
 ): Promise<T> {
   const directory = mkdtempSync(join(tmpdir(), 'polyrow-bench-groups-'));
   const processes = nodes.map((node) => {
     const own = join(directory, String(node));
     mkdirSync(own);
-    return new GroupProcess({ node, nodes: nodes.length, directory: own, groups, port: 0 });
+    return new GroupProcess({
+      ...{ node, nodes: nodes.length, directory: own, groups, port: 0, isLarge: true },
+    });
   });
   try {
     const ready = await Promise.all(processes.map((one) => one.next()));
@@ -70,8 +72,9 @@ async function withGroups<T>(
       ready.map((answer, i) => [nodes[i]!, (answer as { port: number }).port]),
     );
     for (const one of processes) one.send({ kind: 'peers', ports });
+    const metAt = performance.now();
     await allLed(processes, groups);
-    return await use(processes);
+    return await use(processes, (performance.now() - metAt) / 1000);
   } finally {
     for (const one of processes) await one.kill();
     rmSync(directory, { recursive: true, force: true });
@@ -94,7 +97,8 @@ export async function manyGroupsBench(
   command: string,
 ): Promise<boolean> {
   const figures: Figure[] = [];
-  await withGroups(options.idleGroups, async (processes) => {
+  await withGroups(options.idleGroups, async (processes, ledAfter) => {
+    figures.push({ name: `${options.idleGroups} new groups led`, unit: 's', value: ledAfter });
     const pids = processes.map(({ child }) => child.pid!);
     // Groups fall asleep after some seconds without a write.
     await sleep(options.seconds * 1000);

@@ -3,6 +3,7 @@
 // of `ProcessOptions`.
 
 import { join } from 'node:path';
+import { setImmediate as nextStep } from 'node:timers/promises';
 import { ClusterListener } from '../../../cluster-links/cluster-listener.ts';
 import { realDisk } from '../../disk/real-disk.ts';
 import type { Outcome } from '../partition-log.ts';
@@ -18,6 +19,8 @@ export interface ProcessOptions {
   nodes: number;
   directory: string;
   groups: number;
+  /** With the limits of a server, not those with which a test has many checkpoints and segments. */
+  isLarge?: boolean;
   /** 0 for a free one, which the `ready` answer tells. */
   port: number;
 }
@@ -43,6 +46,13 @@ interface Group {
   waiting: Map<number, number>;
 }
 
+const smallLimits = {
+  segmentBytes: 1024 * 1024,
+  maxLogBytes: 8 * 1024 * 1024,
+  limits: { checkpointEntries: 200, keptEntries: 100 },
+};
+const openedAtOnce = 20;
+
 const options = JSON.parse(process.argv[2]!) as ProcessOptions;
 const answer = (message: ProcessAnswer): void => void process.send!(message);
 
@@ -62,12 +72,11 @@ async function main(): Promise<void> {
       process.stderr.write(`${String(error.stack)}\n`);
       process.exit(1);
     },
-    segmentBytes: 1024 * 1024,
-    maxLogBytes: 8 * 1024 * 1024,
-    limits: { checkpointEntries: 200, keptEntries: 100 },
+    ...(options.isLarge === true ? {} : smallLimits),
   });
   const first = firstPosition(Array.from({ length: nodes }, (_, i) => replicaId(i + 1)));
-  const groups = Array.from({ length: options.groups }, (_, i): Group => {
+  const groups: Group[] = [];
+  const openGroup = (i: number): Group => {
     const machine = new RegisterMachine(realDisk, join(directory, 'rows'), `group-${i}`);
     const waiting = new Map<number, number>();
     const log = host.openGroup({
@@ -85,7 +94,11 @@ async function main(): Promise<void> {
     });
     machine.onDurable = (index) => log.stateIsDurable(index);
     return { log, machine, waiting };
-  });
+  };
+  for (let i = 0; i < options.groups; i++) {
+    groups.push(openGroup(i));
+    if (i % openedAtOnce === 0) await nextStep();
+  }
   await links.listen('127.0.0.1', port);
   process.on('message', (request: ProcessRequest) => serve(request, groups, transport));
   process.on('disconnect', () => process.exit(0));

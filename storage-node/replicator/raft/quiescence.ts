@@ -15,7 +15,7 @@ interface QuiescenceParts {
   engine: RaftEngine;
   /** Ticks of the pod so far. */
   now: () => number;
-  idleTicks: number;
+  idleTicks: () => number;
   /** Nothing waits for anything here. */
   isAtRest: () => boolean;
   appliedIndex: () => number;
@@ -49,19 +49,25 @@ export class Quiescence {
     this.#p.awake(true);
   }
 
-  /** Called by a leader from time to time. */
-  offerIfIdle(): void {
+  /** Sleeps without a leader, until it is woken. */
+  rest(): void {
+    this.#sleep();
+  }
+
+  /** Called by a leader from time to time; true when it looked whether all have all there is. */
+  offerIfIdle(): boolean {
     const { engine, handle, replica, now, idleTicks, isAtRest, appliedIndex, post } = this.#p;
-    if (this.isAsleep || now() - this.#activeAt < idleTicks || !isAtRest()) return;
+    if (this.isAsleep || now() - this.#activeAt < idleTicks() || !isAtRest()) return false;
     const { term, commit, lastIndex } = engine.status(handle);
-    if (commit !== lastIndex || commit !== appliedIndex()) return;
+    if (commit !== lastIndex || commit !== appliedIndex()) return true;
     const { conf, peers } = engine.progress(handle);
-    if (conf.outgoing.length > 0) return;
+    if (conf.outgoing.length > 0) return true;
     const others = peers.filter(({ id, recentlyActive }) => id !== replica && recentlyActive);
     if (!others.every(({ match, pendingSnapshot }) => match === lastIndex && pendingSnapshot === 0))
-      return;
+      return true;
     for (const { id } of others) post(this.#message(SleepType.offer, id, term, commit));
     this.#sleep();
+    return true;
   }
 
   /** From the leader: sleeps, or wakes it. */

@@ -25,7 +25,7 @@ export interface RaftGroupLimits {
   readTicks: number;
   /** Ticks after the end of a leadership until proposals without an outcome are unknown. */
   outcomeTicks: number;
-  /** Ticks without anything but heartbeats after which a group sleeps; Infinity for never. */
+  /** Ticks without anything but heartbeats after which a group sleeps, unless many are awake; Infinity for never. */
   idleTicks: number;
 }
 
@@ -71,6 +71,10 @@ export interface RaftGroupParts {
   now: () => number;
   /** The group could go to sleep, or has. */
   awake: (isAwake: boolean) => void;
+  /** Ticks after which it sleeps: the limit, and fewer where many groups are awake. */
+  idleTicks: () => number;
+  /** Whether there is a leader has changed. */
+  led: (isLed: boolean) => void;
   /** The disk is full: nothing new may be written. */
   isFull: () => boolean;
   /** Must end the pod. */

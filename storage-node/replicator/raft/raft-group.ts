@@ -137,9 +137,9 @@ export class RaftGroup implements ProposalLog {
       },
       time: parts.time,
     });
-    const { now, awake, limits } = parts;
+    const { now, awake, idleTicks } = parts;
     this.#quiescence = new Quiescence({
-      ...{ handle, replica, engine, now, awake, idleTicks: limits.idleTicks },
+      ...{ handle, replica, engine, now, awake, idleTicks },
       isAtRest: () => this.#isAtRest,
       appliedIndex: () => this.#applier.index,
       post: (message) => void this.#outbox.post(message, []),
@@ -472,11 +472,33 @@ export class RaftGroup implements ProposalLog {
     if (!this.#closed) this.#quiescence.active();
   }
 
-  /** A leader with nothing to do lets its group sleep. */
-  sleepIfIdle(): void {
-    if (this.#role !== Role.leader || this.#closed) return;
+  get isLed(): boolean {
+    return this.#leader !== 0;
+  }
+
+  /** Sleeps without a leader, until there is a message, a read or the like. */
+  rest(): void {
+    if (!this.#closed) this.#quiescence.rest();
+  }
+
+  /**
+   * Ticks that this voter should wait before it campaigns in a group that has begun, so that one election is enough and
+   * the groups' leaders are spread over the nodes; undefined for one that has no vote.
+   */
+  get firstCampaign(): number | undefined {
+    const voters = [...this.#applier.conf.voters].sort((a, b) => a - b);
+    const at = voters.indexOf(this.replica);
+    const first = this.group % voters.length;
+    return at < 0 ? undefined : ((at - first + voters.length) % voters.length) * campaignTicks;
+  }
+
+  /** A leader with nothing to do lets its group sleep; true when it looked at the others for that. */
+  sleepIfIdle(): boolean {
+    if (this.#role !== Role.leader || this.#closed) return false;
     this.#sole.tell();
-    this.#quiescence.offerIfIdle();
+    // What it has to send would wake the others again.
+    if (this.#p.engine.hasReady(this.handle)) return false;
+    return this.#quiescence.offerIfIdle();
   }
 
   /**
@@ -485,6 +507,7 @@ export class RaftGroup implements ProposalLog {
   campaignIfLeaderless(): void {
     if (this.#closed || this.#leader !== 0 || this.#role !== Role.follower) return;
     if (this.#promise.isBound) return;
+    this.#quiescence.active();
     this.#isTaken(() => this.#p.engine.campaign(this.handle));
     this.#p.touch();
   }
@@ -583,6 +606,7 @@ export class RaftGroup implements ProposalLog {
     }
     this.#role = role;
     this.#leader = leader;
+    this.#p.led(leader !== 0);
     if (role !== Role.leader) this.#snapshots.stopSending();
     this.#sole.roleChanged();
     this.#reads.roleChanged();

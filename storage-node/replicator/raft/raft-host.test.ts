@@ -188,3 +188,13 @@ test.each([false, true])(
     await until(leads(all.filter((node) => node !== down)));
   },
 );
+
+test('of many groups few look for a leader at a time, and the table of all does not fill the segments of the log', async () => {
+  const [node] = nodes(1);
+  await node!.start(400, { segmentBytes: 4096 });
+  const { pod } = node!.host;
+  expect(pod.openGroups - pod.asleep).toBe(256);
+  // The table of 400 groups is longer than a segment should be.
+  expect(pod.status().bytes).toBeGreaterThan(10 * 4096);
+  expect(node!.segments).toBeLessThan(20);
+});

@@ -23,6 +23,7 @@ import { GroupCommit } from './group-commit.ts';
 import { GroupOpening } from './group-opening.ts';
 import type { OpenGroupOptions } from './group-opening.ts';
 import type { LogItem } from './group-log.ts';
+import { GroupStarts } from './group-starts.ts';
 import { leaseMark } from './lease-promise.ts';
 import { LogBatch } from './log-batch.ts';
 import { decodePositions } from './log-position.ts';
@@ -83,7 +84,9 @@ const defaultLimits: RaftGroupLimits = {
   idleTicks: 100,
 };
 
-const readyBytes = 1 << 20;
+const readyBytes = 64 * 1024;
+/** For so long the engine's output is processed in one step; what is left is a next one's. */
+const workMs = 8;
 const collectTicks = 20;
 const sleepTicks = 10;
 const snapshotsAtOnce = 4;
@@ -92,6 +95,13 @@ const groupsPerTick = 200;
 const defaultMaxLogBytes = 1024 * 1024 * 1024;
 const roundsAtOnce = 16;
 const defaultElectionTicks = 20;
+/** Of that many groups the heartbeats are cheap; of more, each is awake for a shorter time. */
+const cheaplyAwake = 256;
+const minIdleTicks = 10;
+const heartbeatsInMessage = 500;
+const offersEachTick = 200;
+const startsAtOnce = 256;
+const startsEachTick = 64;
 
 export class RaftPod {
   readonly incarnation: number;
@@ -107,9 +117,18 @@ export class RaftPod {
   /** Groups with something to do at the end of this event-loop tick, and those that wait for ticks. */
   readonly #touched = new Set<RaftGroup>();
   readonly #timed = new Set<RaftGroup>();
+  /** Those whose work of this event-loop tick is not over. */
+  readonly #flushed = new Set<RaftGroup>();
   /** Groups that do not sleep. */
   readonly #awake = new Set<number>();
+  /** Those that have not been asked whether they can sleep. */
+  #askToSleep: Iterator<number> | undefined;
   #sleepDue = false;
+  /** `work` has not processed all there is. */
+  #isBehind = false;
+  readonly #starts: GroupStarts<RaftGroup>;
+  /** Visits to all groups, of which each tick makes some. */
+  #rounds: { left: Iterator<RaftGroup>; visit: (group: RaftGroup) => boolean }[] = [];
   /** By node: heartbeats sent in one message at the end of this event-loop tick. */
   readonly #heartbeats = new Map<number, Heartbeat[]>();
   readonly #clock: Clock;
@@ -182,6 +201,11 @@ export class RaftPod {
       ...{ wal: this.#wal, fences: this.#fences, recovered, engine },
       electionTicks: electionTicks ?? defaultElectionTicks,
       heartbeatTicks: heartbeatTicks ?? 3,
+    });
+    this.#starts = new GroupStarts({
+      atOnce: startsAtOnce,
+      patienceTicks: 3 * this.#electionTicks,
+      campaign: (group) => this.#campaignAfter(group, group.firstCampaign),
     });
     if (this.#fences.wasUnclean) this.#opening.fenceAll(options.acceptLoss === true);
     // What was recovered is on disk.
@@ -269,12 +293,20 @@ export class RaftPod {
           return;
         }
         this.#awake.add(o.group);
+        const woken = this.#byNumber.get(o.group);
+        if (woken) this.#starts.woken(woken, this.#ticks);
         this.#options.wake();
+      },
+      idleTicks: () => this.#idleTicks,
+      led: (isLed) => {
+        if (isLed) this.#starts.ended(group);
+        else this.#starts.leaderless(group, this.#ticks);
       },
       isFull: () => this.#ballast.failure !== undefined,
     });
     this.#byNumber.set(o.group, group);
     this.#byHandle.set(handle, group);
+    this.#starts.leaderless(group, this.#ticks);
     return group;
   }
 
@@ -311,23 +343,21 @@ export class RaftPod {
    * many a tick that the others can follow.
    */
   nodeDown(node: number): void {
-    let groups = 0;
-    for (const group of this.#byNumber.values()) {
+    this.#visitAll((group) => {
+      const wasAsleep = group.isAsleep;
       const ticks = group.nodeDown(node);
-      if (ticks === undefined) continue;
-      this.#atTick(ticks + Math.floor(groups++ / groupsPerTick), () =>
-        group.campaignIfLeaderless(),
-      );
-    }
+      this.#campaignAfter(group, ticks);
+      return ticks !== undefined || group.isAsleep !== wasAsleep;
+    });
   }
 
   /** There is a link again: leaders that sleep look whether the replica there has all there is. */
   nodeUp(node: number): void {
-    let groups = 0;
-    for (const group of this.#byNumber.values()) {
-      if (!group.sleepsWith(node)) continue;
-      this.#atTick(Math.floor(groups++ / groupsPerTick), () => group.wake());
-    }
+    this.#visitAll((group) => {
+      if (!group.sleepsWith(node)) return false;
+      group.wake();
+      return true;
+    });
   }
 
   /**
@@ -336,6 +366,7 @@ export class RaftPod {
    */
   get needsTicks(): boolean {
     if (this.#awake.size > 0 || this.#timed.size > 0 || this.#due.size > 0) return true;
+    if (this.#starts.waiting > 0 || this.#rounds.length > 0) return true;
     return this.#commit.needsTicks || this.#isLogTooLong;
   }
 
@@ -346,7 +377,10 @@ export class RaftPod {
     for (const handle of this.#options.engine.tickAll()) this.#died(handle);
     for (const group of this.#timed) if (!group.tick()) this.#timed.delete(group);
     if (++this.#ticks % collectTicks === 0) this.#limitLog();
-    if (this.#ticks % sleepTicks === 0) this.#sleepDue = true;
+    this.#rounds = this.#rounds.filter((round) => this.#visitSome(round));
+    this.#starts.tick(this.#ticks, this.#mostStarts);
+    this.#sleepDue = true;
+    if (this.#ticks % sleepTicks === 0) this.#askToSleep ??= this.#awake.values();
   }
 
   /** The clock is in doubt: leaders ask before each strong read, for so many ticks. */
@@ -380,9 +414,14 @@ export class RaftPod {
 
   /** Processes the engine's output; true when it must be called again soon. */
   work(): boolean {
+    const until = this.#clock.monotonic() + workMs;
     let left = roundsAtOnce;
     for (; left > 0; left--) {
-      for (const group of this.#touched) group.flush();
+      for (const group of this.#touched) {
+        group.flush();
+        this.#flushed.add(group);
+      }
+      this.#touched.clear();
       const readies = this.#options.engine.readyAll(readyBytes);
       if (readies.length === 0) break;
       for (const { group: handle, ready } of readies) {
@@ -390,15 +429,17 @@ export class RaftPod {
         else this.#byHandle.get(handle)?.handleReady(ready);
       }
       this.#log.flush();
+      if (this.#clock.monotonic() >= until) left = 1;
     }
     this.#log.flush();
     this.#sendHeartbeats();
     this.#commit.request();
-    if (left === 0) return true;
-    for (const group of this.#touched) group.endTick();
-    this.#touched.clear();
     if (this.#sleepDue) this.#sleep();
-    return false;
+    this.#isBehind = left === 0;
+    if (this.#isBehind) return true;
+    for (const group of this.#flushed) group.endTick();
+    this.#flushed.clear();
+    return this.#touched.size > 0;
   }
 
   async close(): Promise<void> {
@@ -463,10 +504,56 @@ export class RaftPod {
     else this.#due.set(at, [act]);
   }
 
+  #campaignAfter(group: RaftGroup, ticks: number | undefined): void {
+    if (ticks !== undefined) this.#atTick(ticks, () => group.campaignIfLeaderless());
+  }
+
+  /** Visits all groups, some now and some with each tick. `visit` tells whether it had something to do. */
+  #visitAll(visit: (group: RaftGroup) => boolean): void {
+    const round = { left: this.#byNumber.values(), visit };
+    if (this.#visitSome(round)) this.#rounds.push(round);
+  }
+
+  /** False when all have been visited. */
+  #visitSome({
+    left,
+    visit,
+  }: {
+    left: Iterator<RaftGroup>;
+    visit: (group: RaftGroup) => boolean;
+  }): boolean {
+    for (let busy = 0; busy < groupsPerTick; ) {
+      const { done, value } = left.next();
+      if (done === true) return false;
+      if (visit(value)) busy++;
+    }
+    return true;
+  }
+
+  /** Fewer while many groups are awake, and none while this pod is behind with its work. */
+  get #mostStarts(): number {
+    if (this.#isBehind) return 0;
+    return Math.max(8, Math.min(startsEachTick, 4 * cheaplyAwake - this.#awake.size));
+  }
+
+  get #idleTicks(): number {
+    const { idleTicks } = this.#limits;
+    const awake = this.#awake.size;
+    if (awake <= cheaplyAwake) return idleTicks;
+    return Math.min(
+      idleTicks,
+      Math.max(minIdleTicks, Math.floor((idleTicks * cheaplyAwake) / awake)),
+    );
+  }
+
   /** Offers to sleep leave after the heartbeats of the tick: one that came later would wake the followers. */
   #sleep(): void {
     this.#sleepDue = false;
-    for (const number of this.#awake) this.#byNumber.get(number)?.sleepIfIdle();
+    for (let left = offersEachTick; left > 0 && this.#askToSleep; ) {
+      const { done, value } = this.#askToSleep.next();
+      if (done === true) this.#askToSleep = undefined;
+      else if (this.#byNumber.get(value)?.sleepIfIdle() === true) left--;
+    }
   }
 
   #take(message: PeerMessage): boolean {
@@ -487,8 +574,11 @@ export class RaftPod {
 
   #sendHeartbeats(): void {
     for (const heartbeats of this.#heartbeats.values()) {
-      const bytes = encodeHeartbeats(this.incarnation, heartbeats);
-      this.#options.send(heartbeats[0]!.message.to, Lane.control, bytes);
+      for (let at = 0; at < heartbeats.length; at += heartbeatsInMessage) {
+        const some = heartbeats.slice(at, at + heartbeatsInMessage);
+        const bytes = encodeHeartbeats(this.incarnation, some);
+        this.#options.send(some[0]!.message.to, Lane.control, bytes);
+      }
     }
     this.#heartbeats.clear();
   }
@@ -499,7 +589,9 @@ export class RaftPod {
     this.#byNumber.delete(group.group);
     this.#byHandle.delete(group.handle);
     this.#touched.delete(group);
+    this.#flushed.delete(group);
     this.#timed.delete(group);
+    this.#starts.ended(group);
   }
 
   /**

@@ -193,7 +193,7 @@ export class Wal {
       const length = paddedLength(getU32(b, at.length));
       if (!run.hasRoom(length)) writeRun();
       const { number, size } = this.#active;
-      if (!run.hasRoom(length) || size + run.bytes + length > this.#options.segmentBytes) {
+      if (!run.hasRoom(length) || size + run.bytes + length > this.#segmentBytes) {
         writeRun();
         this.append(b);
         placed(i, this.#active.number, this.#active.size - length);
@@ -405,6 +405,11 @@ export class Wal {
     return this.#segments[this.#segments.length - 1]!;
   }
 
+  /** Of the last segment: most of it is frames, however long the table of all groups is that it begins with. */
+  get #segmentBytes(): number {
+    return Math.max(this.#options.segmentBytes, 4 * this.#active.openingBytes);
+  }
+
   #path(segment: Segment): string {
     return `${this.#options.directory}/${segmentName(segment.number, segment.named)}`;
   }
@@ -441,7 +446,7 @@ export class Wal {
     try {
       const { number, size, openingBytes } = this.#active;
       // A frame larger than a segment gets one of its own.
-      const isFull = size + length > this.#options.segmentBytes && size > openingBytes;
+      const isFull = size + length > this.#segmentBytes && size > openingBytes;
       if (isFull) this.#begin(number + 1);
     } catch (error) {
       if (!isDiskFull(error)) throw error;

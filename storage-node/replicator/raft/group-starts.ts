@@ -1,0 +1,89 @@
+// How many groups of a pod look for a leader at a time. Each one that does ticks and campaigns; thousands at once take
+// longer for a round of votes than an election time-out, and so never end. So some begin when they are opened or lose
+// their leader, and the others sleep until it is their turn: a few with each tick. One that finds no leader sleeps
+// again, behind the others: its voters may be away.
+
+interface StartingGroup {
+  /** Whether it knows a leader. */
+  isLed: boolean;
+  /** Time passes for it. */
+  wake: () => void;
+  /** Sleeps until there is a message for it, or its turn. */
+  rest: () => void;
+}
+
+interface GroupStartsOptions<Group> {
+  /** A group that has waited is to campaign soon, unless there is a leader. */
+  campaign: (group: Group) => void;
+  /** Groups that look for a leader at a time. */
+  atOnce: number;
+  /** Ticks after which one without a leader makes room for another. */
+  patienceTicks: number;
+}
+
+export class GroupStarts<Group extends StartingGroup> {
+  readonly #options: GroupStartsOptions<Group>;
+  readonly #waiting = new Set<Group>();
+  /** With the tick at which each began, in this order. */
+  readonly #begun = new Map<Group, number>();
+
+  constructor(options: GroupStartsOptions<Group>) {
+    this.#options = options;
+  }
+
+  /** Groups that wait for their turn. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** Groups that look for a leader now. */
+  get begun(): number {
+    return this.#begun.size;
+  }
+
+  /** The group was opened, or has lost its leader. */
+  leaderless(group: Group, tick: number): void {
+    if (this.#begun.has(group) || this.#waiting.has(group)) return;
+    if (this.#begun.size < this.#options.atOnce) this.#begun.set(group, tick);
+    else this.#wait(group);
+  }
+
+  /** A message, a read or the like has woken the group: it need not wait for its turn. */
+  woken(group: Group, tick: number): void {
+    if (this.#waiting.delete(group)) this.#begin(group, tick);
+  }
+
+  /** It has a leader, or is closed. */
+  ended(group: Group): void {
+    this.#waiting.delete(group);
+    this.#begun.delete(group);
+  }
+
+  /** Of those that wait, `most` begin. */
+  tick(tick: number, most: number): void {
+    const { atOnce, patienceTicks } = this.#options;
+    if (this.#waiting.size === 0) return;
+    let left = most;
+    for (const [group, since] of this.#begun) {
+      if (tick - since < patienceTicks || left-- === 0) break;
+      this.#begun.delete(group);
+      if (!group.isLed) this.#wait(group);
+    }
+    left = Math.min(most, atOnce - this.#begun.size);
+    for (const group of this.#waiting) {
+      if (left-- <= 0) break;
+      // Then `woken` moves it.
+      group.wake();
+    }
+  }
+
+  #wait(group: Group): void {
+    this.#waiting.add(group);
+    group.rest();
+  }
+
+  #begin(group: Group, tick: number): void {
+    this.#begun.set(group, tick);
+    this.#options.campaign(group);
+  }
+}
