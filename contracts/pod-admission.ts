@@ -76,6 +76,11 @@ function sliceOfRound(now: number): number {
   return crowdedRounds.find(({ roundMs }) => spent > roundMs)?.sliceMs ?? Infinity;
 }
 
+/** Whether work on input that has arrived, which is the first of several steps, has time in this round of the event loop. */
+export function roundHasTime(): boolean {
+  return sliceOfRound(performance.now()) === Infinity;
+}
+
 /** In the place of a tenant's number: work that no client waits for, and maintenance that requests wait for. */
 export const backgroundWork = -2;
 export const urgentBackgroundWork = -3;
@@ -150,7 +155,7 @@ export class TimeSlice implements PodRequest {
     const isUntouched = this.#isUntouched;
     this.#isUntouched = false;
     // What the scheduler has resumed proceeds in any case: otherwise arrivals could keep it waiting for ever.
-    if (isUntouched || sliceOfRound(performance.now()) === Infinity) return undefined;
+    if (isUntouched || roundHasTime()) return undefined;
     return this.yield();
   }
 

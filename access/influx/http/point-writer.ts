@@ -9,6 +9,7 @@ import type { SeriesWork } from '../../../request-units/series-pricer.ts';
 import { type PodAdmission, TimeSlice } from '../../../contracts/pod-admission.ts';
 import { defaultLineParserLimits, LineParser } from '../line-protocol/line-parser.ts';
 import type { HotNames } from '../../gateway/hot-names.ts';
+import { BatchPace } from './batch-pace.ts';
 import type { GroupCommit } from './group-commit.ts';
 import type { ExchangeMemory } from './exchange-memory.ts';
 import { HttpError, MemoryRefusal } from './http-error.ts';
@@ -109,6 +110,7 @@ export class PointWriter {
   readonly #caches = new SeriesCaches();
   readonly #parsers: LineParser[] = [];
   readonly #flows = new Flows();
+  readonly #pace = new BatchPace();
   readonly #queue: (() => void)[] = [];
 
   constructor(options: PointWriterOptions) {
@@ -152,7 +154,7 @@ export class PointWriter {
   ): Promise<WriteReport> {
     const cache = this.#caches.of(target.tenant);
     const parser = this.#parsers.pop() ?? new LineParser(cache);
-    const run = new WriteRun(this.#options, target, parser, waits);
+    const run = new WriteRun(this.#options, target, parser, waits, this.#pace);
     try {
       const now = target.receivedAt ?? this.#options.clock.now();
       parser.begin({ precision: target.precision, now, cache });
@@ -211,6 +213,7 @@ class WriteRun {
   readonly #target: WriteTarget;
   readonly #parser: LineParser;
   readonly #waits: Waits;
+  readonly #pace: BatchPace;
   readonly #slice: TimeSlice;
   #deadline = 0;
   /** Rows of the current batch, as it would be without competing tenants. */
@@ -218,11 +221,18 @@ class WriteRun {
   #batchValues = 0;
   readonly #outcome: WriteOutcome = { written: 0, dropped: 0, error: undefined };
 
-  constructor(options: PointWriterOptions, target: WriteTarget, parser: LineParser, waits: Waits) {
+  constructor(
+    options: PointWriterOptions,
+    target: WriteTarget,
+    parser: LineParser,
+    waits: Waits,
+    pace: BatchPace,
+  ) {
     this.#options = options;
     this.#target = target;
     this.#parser = parser;
     this.#waits = waits;
+    this.#pace = pace;
     this.#slice = new TimeSlice(options.podAdmission, target.tenant, sliceMs);
     this.#restartTimer();
   }
@@ -261,7 +271,8 @@ class WriteRun {
     for (;;) {
       const turn = this.#slice.turn();
       if (turn !== undefined) await turn;
-      this.#parser.mostRows = this.#slice.isContended ? crowdedRows : Infinity;
+      this.#parser.mostRows = this.#slice.isContended ? crowdedRows : this.#pace.rows;
+      const began = performance.now();
       const batch = this.#parser.next();
       if (batch === undefined) {
         // A long line gives nothing, but is looked at, too.
@@ -277,6 +288,7 @@ class WriteRun {
       const hot = this.#options.hot?.();
       if (hot !== undefined) this.#sample(hot, batch);
       const pending = store.write(database, retentionPolicy, batch);
+      this.#pace.took(batch.rows, performance.now() - began);
       let outcome: WriteOutcome;
       if (pending instanceof Promise) {
         outcome = await this.#wait(pending);
