@@ -86,15 +86,37 @@ test('bytes that cannot leave at once are counted, and what comes behind them ke
   expect([text.slice(0, 6), text.slice(-16)]).toEqual(['firstl', 'lsecondthirdlast']);
 });
 
+test('a write that is over before it is told so has its request until then', async () => {
+  const pair = await connected();
+  let left = 0;
+  // As where the peer reads between the first try to write and the second: nothing waits then, but the write is not over.
+  const { _handle: handle } = pair.socket as unknown as { _handle: object };
+  Object.defineProperty(handle, 'writeQueueSize', { get: () => 0 });
+  const direct = new DirectWrites(pair.socket, () => left++);
+  send(direct, pair.socket, Buffer.from('first'));
+  pair.client.pause();
+  const large = Buffer.alloc(8 * 1024 * 1024, 'l');
+  expect(send(direct, pair.socket, large)).toBe(true);
+  expect(direct.waiting).toBe(large.length);
+  // With the same request, Node would end the process.
+  expect(send(direct, pair.socket, Buffer.from('second'))).toBe(false);
+  pair.client.resume();
+  await expect.poll(() => left).toBe(1);
+  expect(direct.waiting).toBe(0);
+  await expect.poll(() => received(pair).slice(-7)).toBe('lsecond');
+});
+
 test('a small reply that waits is a copy of its own', async () => {
   const pair = await connected();
   send(new DirectWrites(pair.socket, () => {}), pair.socket, Buffer.from('the class is known now'));
   const requests: { oncomplete(status: number): void }[] = [];
   const written: Buffer[] = [];
+  let isFull = false;
   const handle = {
     writeQueueSize: 0,
     writeBuffer(request: (typeof requests)[number], bytes: Buffer) {
       requests.push(request);
+      if (isFull) Object.assign(request, { getAsyncId: () => 7 });
       written.push(bytes);
       return 0;
     },
@@ -102,10 +124,10 @@ test('a small reply that waits is a copy of its own', async () => {
   let left = 0;
   const direct = new DirectWrites({ _handle: handle } as unknown as Socket, () => left++);
   expect(direct.write(Buffer.from('abc'), 0, 3)).toBe(true);
-  handle.writeQueueSize = 3;
+  isFull = true;
   expect(direct.write(Buffer.from('def'), 0, 3)).toBe(true);
   expect([direct.waiting, direct.isCopied, written[0] === written[1]]).toEqual([3, true, true]);
-  handle.writeQueueSize = 0;
+  isFull = false;
   const other = new DirectWrites({ _handle: handle } as unknown as Socket, () => {});
   expect(other.write(Buffer.from('ghi'), 0, 3)).toBe(true);
   expect(written.slice(1).map(String)).toEqual(['def', 'ghi']);

@@ -12,6 +12,8 @@ interface WriteRequest {
   oncomplete: ((status: number) => void) | undefined;
   /** Bytes that are to stay as they are until they have left. */
   buffer: Buffer | undefined;
+  /** -1 while nothing is under way in it. */
+  getAsyncId(): number;
 }
 
 type WriteRequestClass = new () => WriteRequest;
@@ -29,6 +31,8 @@ type WithHandle = { _handle?: Partial<Handle> | null };
 let requestClass: WriteRequestClass | undefined;
 /** A request in which nothing is under way: the next write takes it. */
 let spare: WriteRequest | undefined;
+
+const unused = -1;
 
 /** A write of up to so many bytes is copied: that takes less time than an object for a part of a buffer. */
 const smallBytes = 128;
@@ -65,6 +69,11 @@ export class DirectWrites {
         return false;
       }
       spare = new requestClass();
+      if (typeof spare.getAsyncId !== 'function') {
+        spare = undefined;
+        this.end();
+        return false;
+      }
     }
     const length = end - start;
     const isSmall = length <= smallBytes;
@@ -74,7 +83,8 @@ export class DirectWrites {
       this.#failed();
       return true;
     }
-    if (handle.writeQueueSize !== 0) {
+    // The bytes may have left meanwhile, as the peer has read; but that is told later, and the request is in use until then.
+    if (spare.getAsyncId() !== unused) {
       this.#keep(spare, bytes);
       this.isCopied = isSmall;
       if (isSmall) smallBuffers[length] = undefined;
