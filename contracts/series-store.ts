@@ -82,8 +82,8 @@ export class StaleEpochError extends UnavailableError {
 
 /**
  * A deletion does not have the mark of the leader, which is another one after each deletion: one that was held up on its way
- * must not come after a later one, and delete what was written since. Nothing was done; whoever still waits for it sends it
- * again, with the mark that is told.
+ * must not come after a later one, and delete what was written since. Nothing was done; a gateway whose client still waits
+ * for the deletion sends it again, with the mark in this error.
  */
 export class LateDeletionError extends UnavailableError {
   readonly mark: number;

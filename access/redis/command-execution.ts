@@ -15,7 +15,7 @@ import type { Route } from '../gateway/router.ts';
 import { ClientScripts, prepareElsewhere } from './client-scripts.ts';
 import type { CommandEntry } from './commands/registry.ts';
 import { outOfRequestMemory } from './held-memory.ts';
-import type { KeptCommands } from './kept-commands.ts';
+import type { AnsweredRun } from './kept-commands.ts';
 import { librariesChanged } from './node-questions.ts';
 import type { Load, ReadCache } from './read-cache.ts';
 import { LongAnswer, type RespWriter } from './resp-writer.ts';
@@ -342,15 +342,8 @@ export class CommandExecution {
     this.#settle(entry, args, mark, writer);
   }
 
-  /** Commands that were sent, of one kind, are answered without an error, in `sent` bytes from `mark` on: those of `kept`. */
-  settleRun(
-    entry: CommandEntry,
-    kept: KeptCommands,
-    from: number,
-    to: number,
-    mark: number,
-    sent: number,
-  ): void {
+  settleRun(run: AnsweredRun): void {
+    const { entry, kept, from, to, mark } = run;
     const owner = this.#owner;
     const { server } = owner;
     const { tick } = server;
@@ -363,7 +356,7 @@ export class CommandExecution {
     if (spent >= server.latency.thresholdMs) this.#addLatency(entry, spent);
     const { metering } = server;
     if (metering !== undefined) {
-      owner.meter.settleRun(metering, entry, kept, from, to, owner.table, sent);
+      owner.meter.settleRun(metering, run, owner.table);
       if (this.#admission.isCharging) this.#admission.charge();
     }
     if (spent >= server.slowlogMs) this.#addSlow(entry, kept.words(to - 1), spent);

@@ -23,7 +23,7 @@ import type { CommandEntry } from './commands/registry.ts';
 import type { ConnectionHost } from './connection-host.ts';
 import { copiedBytes } from './copied-arguments.ts';
 import { outOfRequestMemory } from './held-memory.ts';
-import type { KeptCommands } from './kept-commands.ts';
+import type { AnsweredRun } from './kept-commands.ts';
 import {
   OutOfRequestMemory,
   ProtocolError,
@@ -548,15 +548,8 @@ export class Connection
     this.#execution.settleSent(entry, args, mark, writer);
   }
 
-  settleRun(
-    entry: CommandEntry,
-    kept: KeptCommands,
-    from: number,
-    to: number,
-    mark: number,
-    sent: number,
-  ): void {
-    this.#execution.settleRun(entry, kept, from, to, mark, sent);
+  settleRun(run: AnsweredRun): void {
+    this.#execution.settleRun(run);
   }
 
   /** Its answers are where they are sent from. */

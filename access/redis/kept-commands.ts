@@ -14,6 +14,19 @@ const initialInts = 128;
 /** Of a command: where its words begin, their number, and where their starts and lengths are among the numbers of words. */
 const headInts = 3;
 
+/** Commands of one kind that were answered one behind the other, none with an error: those of `kept` in a range. */
+export interface AnsweredRun {
+  readonly entry: CommandEntry;
+  readonly kept: KeptCommands;
+  readonly from: number;
+  /** Behind the last one. */
+  readonly to: number;
+  /** Where their answers begin. */
+  readonly mark: number;
+  /** Bytes of their answers. */
+  readonly sent: number;
+}
+
 export class KeptCommands {
   count = 0;
   /** Bytes of all their words. */

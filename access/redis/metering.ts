@@ -13,7 +13,7 @@ import { costLayout, type RowPricer, type RowWorkCounts } from '../../request-un
 import { type HotNames, HotSampler } from '../gateway/hot-names.ts';
 import { firstKeyWord } from './commands/key-words.ts';
 import type { CommandEntry } from './commands/registry.ts';
-import type { KeptCommands } from './kept-commands.ts';
+import type { AnsweredRun } from './kept-commands.ts';
 
 interface RedisMeteringOptions {
   meter: Meter;
@@ -263,19 +263,9 @@ export class ConnectionMeter {
     if (this.lastGroup !== group) this.lastGroup = group;
   }
 
-  /**
-   * As `settle`, for commands of one kind that were answered one behind the other, none with an error: those of `kept` from
-   * one up to another.
-   */
-  settleRun(
-    metering: RedisMetering,
-    entry: CommandEntry,
-    kept: KeptCommands,
-    from: number,
-    to: number,
-    table: number,
-    sent: number,
-  ): void {
+  /** As `settle`, for several. */
+  settleRun(metering: RedisMetering, run: AnsweredRun, table: number): void {
+    const { entry, kept, from, to, sent } = run;
     const group =
       this.current?.entry === entry
         ? this.current

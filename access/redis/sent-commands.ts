@@ -28,7 +28,7 @@ import type { Route } from '../gateway/router.ts';
 import type { Client } from './client.ts';
 import type { CommandEntry } from './commands/registry.ts';
 import type { ConnectionHost } from './connection-host.ts';
-import { KeptCommands } from './kept-commands.ts';
+import { type AnsweredRun, KeptCommands } from './kept-commands.ts';
 import type { ConnectionMeter } from './metering.ts';
 import { type AnswerKeeper, LongAnswer, type RespWriter } from './resp-writer.ts';
 
@@ -44,15 +44,8 @@ export interface SentOwner extends AnswerKeeper {
   answer(): RespWriter;
   /** An answer was written from `mark` on, to `writer` if it was written aside: counts and charges the command. */
   settleSent(entry: CommandEntry, args: Arguments, mark: number, writer?: RespWriter): void;
-  /** As `settleSent`, for answers of `sent` bytes to several of one kind, of which none is an error: those of `kept`. */
-  settleRun(
-    entry: CommandEntry,
-    kept: KeptCommands,
-    from: number,
-    to: number,
-    mark: number,
-    sent: number,
-  ): void;
+  /** As `settleSent`, for several. */
+  settleRun(run: AnsweredRun): void;
   /** An answer was written, to `writer`, that `settleRun` counts later. */
   answered(writer: RespWriter): void;
   /** All have been answered. */
@@ -331,12 +324,13 @@ export class SentCommands implements LaneUser {
     const count = this.#run;
     if (count === 0) return;
     const sent = this.#runSent;
-    const next = this.#next;
+    const to = this.#next;
     this.#run = 0;
     this.#runSent = 0;
     if (this.#owner.closed) return;
     const kept = this.#kept;
-    this.#owner.settleRun(kept.entry(next - 1), kept, next - count, next, this.#runMark, sent);
+    const entry = kept.entry(to - 1);
+    this.#owner.settleRun({ entry, kept, from: to - count, to, mark: this.#runMark, sent });
   }
 
   #answered(): void {

@@ -9,7 +9,7 @@ import type { GroupExecutor } from '../gateway/pods/group-executor.ts';
 import type { RemoteExecutor } from '../gateway/pods/remote-executor.ts';
 import type { LaneUser } from '../gateway/pods/request-lane.ts';
 import type { CommandEntry } from './commands/registry.ts';
-import type { KeptCommands } from './kept-commands.ts';
+import type { AnsweredRun } from './kept-commands.ts';
 import type { PlacedPartition } from './partitions/partition-lane.ts';
 import { RespWriter } from './resp-writer.ts';
 import { SpreadCommands, type SpreadOwner } from './spread-commands.ts';
@@ -108,7 +108,7 @@ beforeEach(() => {
     server: { metering: undefined, tick },
     answer: () => output,
     settleSent: (_entry: CommandEntry, args: Arguments) => void settled.push(args.latin1(1)),
-    settleRun: (_entry: CommandEntry, kept: KeptCommands, from: number, to: number) => {
+    settleRun: ({ kept, from, to }: AnsweredRun) => {
       runs.push(to - from);
       for (let at = from; at < to; at++) settled.push(kept.words(at).latin1(1));
     },

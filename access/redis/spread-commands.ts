@@ -10,7 +10,7 @@ import type { RowPricer } from '../../request-units/row-pricer.ts';
 import type { GroupExecutor } from '../gateway/pods/group-executor.ts';
 import type { RemoteExecutor } from '../gateway/pods/remote-executor.ts';
 import type { CommandEntry } from './commands/registry.ts';
-import type { KeptCommands } from './kept-commands.ts';
+import type { AnsweredRun } from './kept-commands.ts';
 import type { PlacedPartition } from './partitions/partition-lane.ts';
 import { LongAnswer, type RespWriter } from './resp-writer.ts';
 import { SentCommands, type SentOwner } from './sent-commands.ts';
@@ -88,15 +88,8 @@ class Share implements SentOwner {
     this.answered(writer);
   }
 
-  settleRun(
-    entry: CommandEntry,
-    kept: KeptCommands,
-    from: number,
-    to: number,
-    mark: number,
-    sent: number,
-  ): void {
-    this.#owner.settleRun(entry, kept, from, to, mark, sent);
+  settleRun(run: AnsweredRun): void {
+    this.#owner.settleRun(run);
   }
 
   answered(writer: RespWriter): void {

@@ -73,7 +73,7 @@ test('the level is that of the earliest release among the nodes', () => {
   expect(reportOf(cluster).level).toBe(1);
 });
 
-test('a node that does not answer in time may lead what nobody else leads', () => {
+test('a node that does not answer in time may lead groups without a known leader', () => {
   const cluster = clusterOf(['a', 'b', 'c']);
   const silent = cluster.leaderOf(cluster.groups[0]!.group);
   const report = reportOf(cluster, 1, new Set([silent]));
