@@ -1,6 +1,8 @@
 // Places where scans continue that no hash tells: in an ordered table, and among many keys that share one hash, which a client
 // can choose so.
 
+import { Eldest } from '../../universal-row/eldest.ts';
+
 /** Cursors that are still known, of one table. */
 const maxCursors = 4096;
 /** Elements of one hash that a scan sees beyond its budget, before it continues from a remembered place. */
@@ -14,6 +16,7 @@ interface Place {
 
 export class ScanCursors {
   readonly #places = new Map<number, Place>();
+  readonly #eldest = new Eldest(this.#places);
   #next = 1;
 
   /** A number from 1 on, below 2^32. */
@@ -22,12 +25,7 @@ export class ScanCursors {
     this.#next = (cursor % 0xffff_ffff) + 1;
     this.#places.delete(cursor);
     this.#places.set(cursor, { key, row });
-    if (this.#places.size > maxCursors) {
-      for (const eldest of this.#places.keys()) {
-        this.#places.delete(eldest);
-        break;
-      }
-    }
+    if (this.#places.size > maxCursors) this.#eldest.take();
     return cursor;
   }
 

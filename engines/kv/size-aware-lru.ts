@@ -9,6 +9,8 @@
 //
 // Items carry their own links, so that a hit allocates nothing.
 
+import { Eldest } from '../../universal-row/eldest.ts';
+
 /** The part of an item that the order needs; its fields are ours once the item is in. */
 export abstract class LruItem {
   lruClass = -1;
@@ -38,6 +40,7 @@ class SizeClass {
   hits = 0;
   hitsBefore = 0;
   readonly ghosts = new Set<number>();
+  readonly eldestGhost = new Eldest(this.ghosts);
 }
 
 interface SizeAwareLruOptions {
@@ -147,14 +150,9 @@ export class SizeAwareLru {
 
   /** The item is about to be removed for want of room: its key is kept. */
   noteEvicted(item: LruItem): void {
-    const { ghosts, items } = this.#classes[item.lruClass]!;
+    const { ghosts, eldestGhost, items } = this.#classes[item.lruClass]!;
     ghosts.add(item.ghostKey());
-    if (ghosts.size > Math.min(this.#ghostsPerClass, 64 + 2 * items)) {
-      for (const eldest of ghosts) {
-        ghosts.delete(eldest);
-        break;
-      }
-    }
+    if (ghosts.size > Math.min(this.#ghostsPerClass, 64 + 2 * items)) eldestGhost.take();
   }
 
   /**

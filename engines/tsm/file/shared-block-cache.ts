@@ -1,6 +1,7 @@
 // Blocks shared by many series, decoded: a scan that reads those series one after another, in any
 // order, decodes each block once. One LRU cache serves all files.
 
+import { Eldest } from '../../../universal-row/eldest.ts';
 import type { Column } from '../../../universal-row/series/column.ts';
 import type { BlockCache } from '../parts.ts';
 import type { Runs } from './directory.ts';
@@ -21,6 +22,7 @@ export class SharedBlockCache implements BlockCache {
   readonly #files = new Map<number, Map<number, SharedBlock>>();
   /** Blocks of `#files`, least recently used first. */
   readonly #order = new Map<SharedBlock, { file: number; block: number }>();
+  readonly #eldest = new Eldest(this.#order);
   #bytes = 0;
   #nextFile = 0;
 
@@ -84,9 +86,8 @@ export class SharedBlockCache implements BlockCache {
   }
 
   #evict(): void {
-    for (const [contents, { file, block }] of this.#order) {
-      if (this.#bytes <= this.#limit) return;
-      this.#order.delete(contents);
+    while (this.#bytes > this.#limit && this.#order.size > 0) {
+      const [contents, { file, block }] = this.#eldest.take()!;
       this.#files.get(file)?.delete(block);
       this.#bytes -= contents.bytes;
     }
