@@ -422,6 +422,12 @@ export class RaftGroup implements ProposalLog {
         case MessageType.vote:
           gated.push(message);
           break;
+        case MessageType.append:
+          // From before another leader's entries took the place of its own, which are reported as lost: none may be stored by
+          // a follower that could lead next.
+          if (message.term < this.#term) break;
+          this.#outbox.send(message);
+          break;
         default:
           this.#outbox.send(message);
       }

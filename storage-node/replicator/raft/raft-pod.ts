@@ -102,6 +102,7 @@ const heartbeatsInMessage = 500;
 const offersEachTick = 200;
 const startsAtOnce = 256;
 const startsEachTick = 64;
+const leastStarts = 8;
 
 export class RaftPod {
   readonly incarnation: number;
@@ -124,8 +125,6 @@ export class RaftPod {
   /** Those that have not been asked whether they can sleep. */
   #askToSleep: Iterator<number> | undefined;
   #sleepDue = false;
-  /** `work` has not processed all there is. */
-  #isBehind = false;
   readonly #starts: GroupStarts<RaftGroup>;
   /** Visits to all groups, of which each tick makes some. */
   #rounds: { left: Iterator<RaftGroup>; visit: (group: RaftGroup) => boolean }[] = [];
@@ -372,11 +371,12 @@ export class RaftPod {
 
   /** Time advances by one tick. */
   tick(): void {
-    for (const act of this.#due.get(this.#ticks + 1) ?? []) act();
-    this.#due.delete(this.#ticks + 1);
+    const due = this.#due.get(++this.#ticks);
+    this.#due.delete(this.#ticks);
+    for (const act of due ?? []) act();
     for (const handle of this.#options.engine.tickAll()) this.#died(handle);
     for (const group of this.#timed) if (!group.tick()) this.#timed.delete(group);
-    if (++this.#ticks % collectTicks === 0) this.#limitLog();
+    if (this.#ticks % collectTicks === 0) this.#limitLog();
     this.#rounds = this.#rounds.filter((round) => this.#visitSome(round));
     this.#starts.tick(this.#ticks, this.#mostStarts);
     this.#sleepDue = true;
@@ -435,11 +435,13 @@ export class RaftPod {
     this.#sendHeartbeats();
     this.#commit.request();
     if (this.#sleepDue) this.#sleep();
-    this.#isBehind = left === 0;
-    if (this.#isBehind) return true;
-    for (const group of this.#flushed) group.endTick();
-    this.#flushed.clear();
-    return this.#touched.size > 0;
+    const isOutOfTime = left === 0;
+    for (const group of this.#flushed) {
+      if (isOutOfTime && this.#options.engine.hasReady(group.handle)) continue;
+      group.endTick();
+      this.#flushed.delete(group);
+    }
+    return isOutOfTime || this.#touched.size > 0;
   }
 
   async close(): Promise<void> {
@@ -530,10 +532,10 @@ export class RaftPod {
     return true;
   }
 
-  /** Fewer while many groups are awake, and none while this pod is behind with its work. */
+  /** Fewer while many groups are awake, or while this pod is behind with its work. Never none: a busy pod may stay so. */
   get #mostStarts(): number {
-    if (this.#isBehind) return 0;
-    return Math.max(8, Math.min(startsEachTick, 4 * cheaplyAwake - this.#awake.size));
+    const most = this.#flushed.size > 0 ? 0 : 4 * cheaplyAwake - this.#awake.size;
+    return Math.max(leastStarts, Math.min(startsEachTick, most));
   }
 
   get #idleTicks(): number {
