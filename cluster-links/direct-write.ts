@@ -4,6 +4,7 @@
 // next tick. Nearly all writes leave in the call that makes them, and need none of that. The handle is not public;
 // where it is not as expected, and for TLS, the bytes go through the stream.
 
+import { getSystemErrorName } from 'node:util';
 import type { Socket } from 'node:net';
 import { copyBytes, viewed } from '../universal-row/bytes.ts';
 
@@ -78,9 +79,9 @@ export class DirectWrites {
     const length = end - start;
     const isSmall = length <= smallBytes;
     const bytes = isSmall ? smallCopy(from, start, length) : from.subarray(start, end);
-    const status = handle.writeBuffer(spare, bytes);
+    const status = handle.writeBuffer(spare, bytes) as number | undefined;
     if (status !== 0) {
-      this.#failed();
+      this.#failed(status);
       return true;
     }
     // The bytes may have left meanwhile, as the peer has read; but that is told later, and the request is in use until then.
@@ -104,15 +105,16 @@ export class DirectWrites {
     request.oncomplete = (status) => {
       request.buffer = undefined;
       this.waiting = 0;
-      if (status < 0) this.#failed();
+      if (status < 0) this.#failed(status);
       else this.#left();
     };
   }
 
-  /** As a stream does after an error. */
-  #failed(): void {
+  /** As a stream does after an error. A handle that is closed gives no status. */
+  #failed(status: number | undefined): void {
     this.end();
-    this.#socket.destroy();
+    const why = status === undefined ? 'after the end' : getSystemErrorName(status);
+    this.#socket.destroy(new Error(`write ${why}`));
   }
 }
 

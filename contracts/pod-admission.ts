@@ -62,8 +62,11 @@ const crowdedRounds = [
 
 /** When the first long request worked in this round of the event loop, monotonic milliseconds; 0 if none has yet. */
 let roundBeganAt = 0;
+/** Rounds in which long requests worked, and that have ended. */
+let endedRounds = 0;
 const endRound = (): void => {
   roundBeganAt = 0;
+  endedRounds++;
 };
 
 /** Milliseconds that a long request has in this round. */
@@ -106,8 +109,8 @@ export class TimeSlice implements PodRequest {
   readonly #sliceMs: number;
   #since = performance.now();
   #resumed: (() => void) | undefined;
-  /** The slice was given by the scheduler, and nothing was done in it yet. */
-  #isUntouched = false;
+  /** The round in which the scheduler gave a slice in which nothing was done yet; -1 if something was. */
+  #resumedIn = -1;
 
   /** `sliceMs` is its longest stretch while no other tenant competes. */
   constructor(admission: PodAdmission | undefined, tenant: number, sliceMs = Infinity) {
@@ -152,16 +155,18 @@ export class TimeSlice implements PodRequest {
    * round; undefined where the step may begin.
    */
   turn(): Promise<void> | undefined {
-    const isUntouched = this.#isUntouched;
-    this.#isUntouched = false;
-    // What the scheduler has resumed proceeds in any case: otherwise arrivals could keep it waiting for ever.
-    if (isUntouched || roundHasTime()) return undefined;
+    const isResumed = this.#resumedIn === endedRounds;
+    this.#resumedIn = -1;
+    // What the scheduler has resumed in this round proceeds in any case: otherwise arrivals could keep it waiting for ever.
+    if (isResumed || roundHasTime()) return undefined;
     return this.yield();
   }
 
   resume(): void {
     this.restart();
-    this.#isUntouched = true;
+    // The round begins here if it has not yet.
+    sliceOfRound(this.#since);
+    this.#resumedIn = endedRounds;
     this.#resumed!();
   }
 

@@ -229,10 +229,10 @@ export class CommandTick<C extends TickClient = TickClient> {
 
   /** Ends this tick within a round of the event loop. The time of the next one, in the same round, is counted on. */
   endEarly(): void {
-    const beganAt = this.#beganAt;
+    const beganAt = this.#isScheduled ? this.#beganAt : undefined;
     this.end();
     this.schedule();
-    this.#beganAt = beganAt;
+    if (beganAt !== undefined) this.#beganAt = beganAt;
   }
 
   /**

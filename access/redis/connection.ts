@@ -464,7 +464,13 @@ export class Connection
   }
 
   readAgain(): void {
-    if (this.closed || this.closing || this.output.isStalled) return;
+    if (this.closed) return;
+    if (this.closing) {
+      // Its last answer could be lost if input that nothing reads were there at the end.
+      this.output.unpause();
+      return;
+    }
+    if (this.output.isStalled) return;
     const parser = this.#parser;
     // A command that is still to come whole is read to its end.
     const isNeeded = parser.awaitsMore && this.#mayGoOn();
@@ -474,7 +480,6 @@ export class Connection
       parser.makeRoom(this.#args);
     } catch (error) {
       this.#protocolError(error);
-      return;
     }
     this.output.unpause();
   }

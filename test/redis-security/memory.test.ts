@@ -1,5 +1,7 @@
 // Memory kept for a client is counted, refused when there is no room, and released.
 
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { RequestMemory } from '../../access/admission/request-memory.ts';
 import { TenantsServer } from '../redis-tenants/tenants-server.ts';
@@ -50,6 +52,20 @@ describe('a command that comes in part', () => {
     await client.ended;
     expect(memory.peakBytes).toBeLessThanOrEqual(4 * mib);
     expect(memory.usedBytes).toBe(0);
+  });
+
+  test('is read to its end when it is refused, for clients that write all of it before they read', async () => {
+    const socket = connect(server.redis.port, '127.0.0.1').pause();
+    await once(socket, 'connect');
+    const value = 'x'.repeat(12 * mib);
+    const written = `*2\r\n$4\r\nECHO\r\n$${value.length}\r\n${value}`;
+    await new Promise<void>((resolve, reject) => {
+      socket.once('error', reject);
+      socket.write(written, (error) => (error ? reject(error) : resolve()));
+    });
+    const [answer] = (await once(socket.resume(), 'data')) as [Buffer];
+    expect(answer.toString()).toMatch(/^-OOM/);
+    socket.destroy();
   });
 
   test('takes no more for a million tiny words', async () => {
