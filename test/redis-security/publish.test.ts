@@ -99,7 +99,7 @@ describe('PUBLISH', () => {
   test('of a name that patterns would look at for long is refused, and an event of such a key is dropped', async () => {
     await start();
     const subscriber = await server.client();
-    const pattern = (i: number) => `*[a-b]${'[a-z]'.repeat(40)}${i}.*`;
+    const pattern = (i: number) => `*[a-b]${'[a-z]'.repeat(10)}${i}.*`;
     await subscriber.pipeline(Array.from({ length: 2000 }, (_, i) => ['PSUBSCRIBE', pattern(i)]));
     const publisher = await server.client();
     const error = /^-ERR channel name is too long to be matched/;
