@@ -1,6 +1,7 @@
 // The framework of the admin API's pages, set up.
 
 import { fastify, type FastifyInstance, type FastifyReply } from 'fastify';
+import { lazyValidators } from './lazy-validators.ts';
 
 export function newAdminApp(): FastifyInstance {
   const app = fastify({
@@ -15,6 +16,7 @@ export function newAdminApp(): FastifyInstance {
     ajv: {
       customOptions: { coerceTypes: false, removeAdditional: false, allowUnionTypes: true },
     },
+    schemaController: lazyValidators,
   });
   takeEmptyBodies(app);
   return app;
