@@ -73,7 +73,7 @@ const f64Bytes = new Uint8Array(f64.buffer);
 
 /** Appends ops to one growing buffer. The log frames entries around them in place. */
 export class RecordBatchWriter {
-  buf: Buffer = viewed(Buffer.allocUnsafeSlow(initialBytes));
+  buf: ViewedBuffer = viewed(Buffer.allocUnsafeSlow(initialBytes));
   pos = 0;
 
   /** Begins anew, in another buffer. */

@@ -46,7 +46,7 @@ export class TickEntry {
     writer.buf.copy(entry, 0, 0, writer.pos);
     entry.writeDoubleLE(time, 0);
     this.count = 0;
-    if (writer.buf.length > keptBufferBytes) writer.buf = Buffer.allocUnsafeSlow(64 * 1024);
+    if (writer.buf.length > keptBufferBytes) writer.renew();
     writer.pos = headerBytes;
     return entry;
   }

@@ -27,8 +27,6 @@ import {
   frameHeaderBytes,
   maxFrameEntries,
   putFrameHeader,
-  putU32,
-  putU64,
 } from '../wal/format.ts';
 import { LogMismatchError, LogWriteError } from '../wal/log-errors.ts';
 import { type LogEntry, readEntries } from '../wal/log-reader.ts';
@@ -257,10 +255,13 @@ export class LocalGroup implements PartitionLog {
       return 0;
     }
     this.entryAt = 0;
-    const b = w.buf;
-    putU32(b, start, length);
-    putU32(b, start + 4, EntryType.batch);
-    putU64(b, start + 8, this.state.term);
+    // The same as `putU32` and `putU64`, with four stores in place of sixteen: this is done for each command.
+    const { view } = w.buf;
+    const { term } = this.state;
+    view.setInt32(start, length, true);
+    view.setInt32(start + 4, EntryType.batch, true);
+    view.setInt32(start + 8, term, true);
+    view.setInt32(start + 12, term / 0x1_0000_0000, true);
     this.count++;
     this.index++;
     if (this.count === maxFrameEntries) this.flush();
@@ -444,7 +445,7 @@ export class LocalGroup implements PartitionLog {
       this.turnError = error as Error;
       return;
     } finally {
-      if (isLater || w.buf.length > keptBufferBytes) w.buf = Buffer.allocUnsafeSlow(64 * 1024);
+      if (isLater || w.buf.length > keptBufferBytes) w.renew();
     }
     this.wrote = true;
     this.state.lastIndex += count;

@@ -5,9 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { defects } from './defects.ts';
 import { runHistory } from './history.ts';
 
-const full = Boolean(process.env['POLYROW_FULL']);
-const fewer = process.env['CI'] ? 1000 : 200;
-const histories = full ? 3000 : fewer;
+const isFull = Boolean(process.env['POLYROW_FULL'] ?? process.env['CI']);
+const histories = isFull ? 3000 : 200;
 const perTest = 100;
 /** Bugs that take more seeds are left to `npm run simulate -- --defects`. */
 const quickDefects = 200;
