@@ -12,7 +12,7 @@ import { output } from './support/output.ts';
 import { findProgram, startServer, type Fsync, type Running } from './support/processes.ts';
 import { cpuSeconds } from './support/process-usage.ts';
 import { machine, printTable, save, type Report, type Row } from './support/report.ts';
-import { median } from './support/statistics.ts';
+import { median, medianWithin, pairsToJudge } from './support/statistics.ts';
 import { freePort } from '../test/support/free-port.ts';
 
 interface LogCostOptions {
@@ -25,7 +25,7 @@ interface LogCostOptions {
 }
 
 export const logCostDefaults: LogCostOptions = {
-  rounds: 7,
+  rounds: pairsToJudge,
   policies: ['no', 'everysec'],
   turns: [16, 64],
   seconds: 2,
@@ -59,7 +59,7 @@ async function measure(round: LogRound): Promise<LogSpeed> {
   return JSON.parse(await output(process.execPath, args)) as LogSpeed;
 }
 
-/** Alternates between the two. */
+/** Alternates between the two; the order changes with each round, so that drift affects both. */
 async function compare(
   name: string,
   rounds: number,
@@ -70,23 +70,28 @@ async function compare(
   const mine: LogSpeed[] = [];
   const theirs: LogSpeed[] = [];
   for (let round = 0; round < rounds; round++) {
+    if (round % 2 === 1) theirs.push(await peer());
     mine.push(await ours());
-    theirs.push(await peer());
+    if (round % 2 === 0) theirs.push(await peer());
     process.stderr.write(`\r${name}: round ${round + 1} of ${rounds}   `);
   }
   const a = median(mine.map(({ perSecond }) => perSecond));
   const b = median(theirs.map(({ perSecond }) => perSecond));
   const cpuMicrosOurs = median(mine.map(({ cpuMicros }) => cpuMicros));
   const cpuMicrosPeer = median(theirs.map(({ cpuMicros }) => cpuMicros));
-  process.stderr.write(`\r${name}: ${(a / b).toFixed(3)}                    \n`);
+  const { middle, low, high } = medianWithin(
+    mine.map(({ perSecond }, i) => perSecond / theirs[i]!.perSecond),
+  );
+  process.stderr.write(`\r${name}: ${middle.toFixed(3)}                    \n`);
   return {
     name,
     unit: 'SET/s',
     ours: a,
     peer: b,
-    ratio: a / b,
+    ratio: middle,
     better: 'higher',
     target,
+    ...(rounds < pairsToJudge ? {} : { interval: { low, high } }),
     detail: { cpuMicrosOurs, cpuMicrosPeer },
   };
 }

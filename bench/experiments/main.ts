@@ -10,6 +10,7 @@ import { allExperiments } from './all.ts';
 import { drawPictures } from './drawing.ts';
 import { type Experiment, type Outcome, type Recorded, reaches } from './experiment.ts';
 import { experimentsPage, readRecords, writeRecord } from './page.ts';
+import { changedSince } from './record-age.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const results = join(root, 'bench', 'results', 'experiments');
@@ -34,7 +35,7 @@ const program = new Command('experiment')
   .option('--docs', 'write docs/experiments.md from the last full runs, and run nothing')
   .action(async (ids: string[], options: Options) => {
     mkdirSync(results, { recursive: true });
-    if (options.docs) writePage();
+    if (options.docs) await writePage();
     else {
       const all = chosen(ids);
       const simulated = all.filter(({ kind }) => kind !== 'LIVE');
@@ -102,7 +103,7 @@ async function runAll(experiments: readonly Experiment[], options: Options): Pro
     writeRecord(results, record);
     writeFileSync(join(results, `${experiment.id}.svg`), drawPictures(experiment, outcome));
   }
-  if (!options.quick) writePage();
+  if (!options.quick) await writePage();
   if (unjudged > 0) {
     console.error(`${unjudged} measures of short live runs fall short, which is not counted`);
   }
@@ -145,10 +146,12 @@ function tell(
   return short;
 }
 
-function writePage(): void {
+async function writePage(): Promise<void> {
+  const records = readRecords(results);
+  const changed = await changedSince(root, allExperiments, records);
   writeFileSync(
     join(root, 'docs', 'experiments.md'),
-    experimentsPage(allExperiments, readRecords(results)),
+    experimentsPage(allExperiments, records, changed),
   );
 }
 

@@ -74,14 +74,35 @@ Figures that stay short, and what is known of why:
   times as many. Neither rule doubles them on W-MIX, so that the knee of the paper is not seen in their number.
 `;
 
-const older = `
-Records with no commit, or with one that the history no longer has, are of an earlier build: run such an experiment again before
-its figures are quoted.
-`;
+/** What the page says of records and the code since. */
+function ages(
+  experiments: readonly Experiment[],
+  records: ReadonlyMap<string, Recorded>,
+  changed: ReadonlyMap<string, readonly string[]>,
+): string {
+  const lines = [
+    'Records and the code. An experiment of kind SIM imports the policy that it runs. Where a file that it imports has changed',
+    'since its record was made, the record is older than the code it vouches for. A record of kind LIVE is of the server of its',
+    'commit.',
+    '',
+  ];
+  const older: string[] = [];
+  for (const { id, kind } of experiments) {
+    if (!records.has(id)) continue;
+    const files = changed.get(id);
+    if (files === undefined) older.push(`- ${id}: of a build without a commit in this history`);
+    else if (files.length > 0 && kind === 'SIM') older.push(`- ${id}: ${files.join(', ')}`);
+  }
+  lines.push(
+    ...(older.length === 0 ? ['No record is older than its code.'] : ['Older:', '', ...older]),
+  );
+  return lines.join('\n');
+}
 
 export function experimentsPage(
   experiments: readonly Experiment[],
   records: ReadonlyMap<string, Recorded>,
+  changed: ReadonlyMap<string, readonly string[]>,
 ): string {
   const parts = [
     '# Experiments',
@@ -102,7 +123,8 @@ export function experimentsPage(
       'slots, no lock outlives a tick but that of a long command, and maintenance is a tenant of small weight. CR-epoch-lifo\n' +
       'had no gain over LIFO by arrival. CR-overhead measured an executor made for it; `npm run bench -- admission` measures\n' +
       'what admission costs the server.',
-    `${cannotFollow.trim()}\n\n${older.trim()}`,
+    cannotFollow.trim(),
+    ages(experiments, records, changed),
     summary(experiments, records),
     ...experiments.map((experiment) => section(experiment, records.get(experiment.id))),
   ];

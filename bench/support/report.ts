@@ -5,6 +5,7 @@ import { cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
 import Table from 'cli-table3';
 import { commitOf } from './commit.ts';
+import { type Interval } from './statistics.ts';
 
 export interface Row {
   /** Name of the measurement, for example `SET P=16`. */
@@ -17,6 +18,8 @@ export interface Row {
   better: 'higher' | 'lower';
   /** Target of the ratio. */
   target?: number;
+  /** In which the ratio is with 95 %, of at least 20 pairs: the target is missed where all of it is beyond. */
+  interval?: Pick<Interval, 'low' | 'high'>;
   /** Further measurements, for readers of the JSON. */
   detail?: Record<string, number>;
 }
@@ -38,15 +41,16 @@ export function machine(): string {
 }
 
 function reaches(row: Row): boolean | undefined {
-  if (row.target === undefined) return undefined;
-  return row.better === 'higher' ? row.ratio >= row.target : row.ratio <= row.target;
+  const { target, ratio, better, interval = { low: ratio, high: ratio } } = row;
+  if (target === undefined) return undefined;
+  return better === 'higher' ? interval.high >= target : interval.low <= target;
 }
 
 export function printTable(report: Report): void {
   const table = new Table({
-    head: [report.bench, 'unit', 'polyrow', report.peer, 'ratio', 'target', ''],
+    head: [report.bench, 'unit', 'polyrow', report.peer, 'ratio', '95 %', 'target', ''],
     style: { head: [], border: [] },
-    colAligns: ['left', 'left', 'right', 'right', 'right', 'right', 'left'],
+    colAligns: ['left', 'left', 'right', 'right', 'right', 'left', 'right', 'left'],
   });
   for (const row of report.rows) {
     const ok = reaches(row);
@@ -57,6 +61,7 @@ export function printTable(report: Report): void {
       number(row.ours),
       number(row.peer),
       Number.isNaN(row.ratio) ? '-' : row.ratio.toFixed(3),
+      row.interval && `${row.interval.low.toFixed(3)} to ${row.interval.high.toFixed(3)}`,
       row.target === undefined ? '' : `${sign} ${row.target}`,
       ok === undefined ? '' : ok ? 'ok' : 'short',
     ]);

@@ -25,6 +25,9 @@ export interface Interval {
 /** Standard deviations of a normal distribution between which 95 % of it are. */
 const certain = 1.96;
 
+/** Fewer pairs do not tell a difference of a few per cent. */
+export const pairsToJudge = 20;
+
 /** The median of samples, and the order statistics that bound the population's median with 95 %. */
 export function medianWithin(samples: readonly number[]): Interval {
   const sorted = Float64Array.from(samples).sort();

@@ -7,7 +7,7 @@ import { adminOf } from './admin.ts';
 import { cpuNanoseconds } from './process-usage.ts';
 import type { Running } from './processes.ts';
 import type { Row } from './report.ts';
-import { median, medianWithin } from './statistics.ts';
+import { median, medianWithin, pairsToJudge } from './statistics.ts';
 
 /** A load that keeps the server busy until it is ended. */
 export interface SteadyLoad {
@@ -45,7 +45,7 @@ interface Speed {
 const warmUpMs = 2000;
 const settleMs = 20;
 
-/** Ratios of on to off: medians over all pairs, with their 95 % interval in `detail`. */
+/** Ratios of on to off: medians over all pairs, with their 95 % interval. */
 export async function compareSwitched(switched: Switched): Promise<Row[]> {
   const { name, unit, server, load, settings, rounds, target } = switched;
   const on: Speed[] = [];
@@ -67,23 +67,24 @@ export async function compareSwitched(switched: Switched): Promise<Row[]> {
   } finally {
     await load.end();
   }
-  const row = (of: keyof Speed): Pick<Row, 'ours' | 'peer' | 'ratio' | 'detail'> => {
+  const row = (of: keyof Speed): Pick<Row, 'ours' | 'peer' | 'ratio' | 'interval'> => {
     const { middle, low, high } = medianWithin(on.map((speed, i) => speed[of] / off[i]![of]));
     return {
       ours: median(on.map((speed) => speed[of])),
       peer: median(off.map((speed) => speed[of])),
       ratio: middle,
-      detail: { low, high },
+      ...(rounds < pairsToJudge ? {} : { interval: { low, high } }),
     };
   };
   const rows: Row[] = [
     { name, unit, better: 'higher', target, ...row('perSecond') },
     { name: `${name} CPU`, unit: 'us', better: 'lower', target: 1 / target, ...row('cpuMicros') },
   ];
-  const words = rows.map(({ ratio, detail }) => {
-    const [low, high] = [detail!['low']!, detail!['high']!];
-    return `${ratio.toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)})`;
-  });
+  const words = rows.map(({ ratio, interval }) =>
+    interval === undefined
+      ? ratio.toFixed(3)
+      : `${ratio.toFixed(3)} (${interval.low.toFixed(3)} to ${interval.high.toFixed(3)})`,
+  );
   process.stderr.write(`\r${name}: ${words[0]}, CPU ${words[1]}\n`);
   return rows;
 }
