@@ -61,9 +61,10 @@ function numbers({ partitions }: TablePartitions): number[] {
 async function begin(random: Random): Promise<{ clients: RespClient[]; loads: PartitionLoad[] }> {
   cluster = await PolyrowCluster.start(3);
   const clients = await Promise.all(cluster.redisPorts.map((port) => RespClient.connect(port)));
-  await clients[0]!.pipeline(
+  const written = await clients[0]!.pipeline(
     Array.from({ length: rows }, (_, i) => ['SET', `row:${i}`, 'x'.repeat(100)]),
   );
+  expect(written.filter(({ type }) => type !== '+')).toEqual([]);
   const loads = clients.map((_, i) => new PartitionLoad(`w${i}`, random));
   for (const [i, load] of loads.entries()) await load.begin(clients[i]!);
   return { clients, loads };
