@@ -282,6 +282,7 @@ export class LocalNodes {
     isReady: (answer: { ok: boolean; reasons: string[] }) => boolean,
   ): Promise<void> {
     const end = performance.now() + startMs;
+    let why = 'it does not listen';
     for (; performance.now() < end; await sleep(20)) {
       const { child } = this.#node(node);
       if (child!.exitCode !== null) throw new Error(`node ${node} ended with ${child!.exitCode}`);
@@ -290,11 +291,12 @@ export class LocalNodes {
         const answer = await fetch(`${url}/readyz`);
         const { reasons = [] } = (await answer.json()) as { reasons?: string[] };
         if (isReady({ ok: answer.ok, reasons })) return;
+        why = reasons.join('; ');
       } catch {
         // The node does not listen yet.
       }
     }
-    throw new Error(`node ${node} does not serve within ${startMs / 1000} s`);
+    throw new Error(`node ${node} does not serve within ${startMs / 1000} s: ${why}`);
   }
 }
 
