@@ -11,6 +11,7 @@ import type {
 } from '../../universal-row/transforms/redis/scripts/host.ts';
 import { scriptRefusal } from './acl/guard.ts';
 import { type Client, ClientFlag } from './client.ts';
+import { clusterDisabled } from './cluster.ts';
 import { PartitionedTable } from './partitions/partitioned-table.ts';
 import { receiversOf } from './pubsub.ts';
 import type { CommandEntry } from './commands/registry.ts';
@@ -232,6 +233,17 @@ export class ClientScripts implements ScriptHost {
   }
 }
 
+function refusalElsewhere(
+  { server }: Client,
+  { spec, fullName }: CommandEntry,
+): string | undefined {
+  if (spec.name === 'migrate') return migrateElsewhere;
+  // The pod that has the rows does not know the setting.
+  return fullName.startsWith('cluster|') && server.clusterId === undefined
+    ? clusterDisabled
+    : undefined;
+}
+
 const migrateElsewhere = 'ERR MIGRATE cannot run where the table is in another process';
 
 /**
@@ -241,7 +253,7 @@ const migrateElsewhere = 'ERR MIGRATE cannot run where the table is in another p
 export function prepareElsewhere(client: Client, entry: CommandEntry, command: Command): void {
   const { name } = entry.spec;
   const { cache } = client.tenant.scripts;
-  command.onlyHere = name === 'migrate' ? migrateElsewhere : undefined;
+  command.onlyHere = refusalElsewhere(client, entry);
   command.rights = client.flags & ClientFlag.restricted ? rightsOf(client) : undefined;
   command.script = name.startsWith('evalsha') ? cache.bySha(command.args.latin1(1, 64)) : undefined;
   if (name !== 'eval' && name !== 'eval_ro') return;

@@ -69,11 +69,18 @@ SUNSUBSCRIBE
   .trim()
   .split('\n');
 
-describe.each(['memory', 'kv'] as const)('cluster mode on the %s model', (model) => {
+const ownCarrier = process.env['TEST_POD_CARRIER'] ?? 'none';
+
+describe.each([
+  ['memory', ownCarrier],
+  ['kv', ownCarrier],
+  ['memory', 'tcp'],
+] as const)('cluster mode on the %s model, carrier %s', (model, carrier) => {
   let polyrow: Polyrow;
   beforeAll(async () => {
     polyrow = await Polyrow.start({
       flags: ['--redis.default-model', model, '--redis.cluster-mode', 'on'],
+      env: { TEST_POD_CARRIER: carrier },
     });
   });
   afterAll(async () => {
@@ -150,16 +157,23 @@ describe.each(['memory', 'kv'] as const)('cluster mode on the %s model', (model)
   });
 });
 
-test('without the setting there is no cluster', async () => {
-  const polyrow = await Polyrow.start();
-  try {
-    const client = await polyrow.client();
-    for (const words of [['CLUSTER', 'SLOTS'], ['READONLY'], ['CLUSTER', 'COUNTKEYSINSLOT', '1']]) {
-      expect(await client.text(...words)).toContain('cluster support disabled');
+test.each([ownCarrier, 'tcp'])(
+  'without the setting there is no cluster, carrier %s',
+  async (carrier) => {
+    const polyrow = await Polyrow.start({ env: { TEST_POD_CARRIER: carrier } });
+    try {
+      const client = await polyrow.client();
+      for (const words of [
+        ['CLUSTER', 'SLOTS'],
+        ['READONLY'],
+        ['CLUSTER', 'COUNTKEYSINSLOT', '1'],
+      ]) {
+        expect(await client.text(...words)).toContain('cluster support disabled');
+      }
+      expect(await client.text('MGET', 'a', 'b')).not.toContain('CROSSSLOT');
+    } finally {
+      await polyrow.stop();
+      await polyrow.remove();
     }
-    expect(await client.text('MGET', 'a', 'b')).not.toContain('CROSSSLOT');
-  } finally {
-    await polyrow.stop();
-    await polyrow.remove();
-  }
-});
+  },
+);

@@ -5,18 +5,17 @@ import { hashSlot, slotCount } from '../../../universal-row/crc16.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
 import { countKeysInSlot, getKeysInSlot } from '../../../universal-row/transforms/redis/slots.ts';
 import type { Client, ClientCommand } from '../client.ts';
-import { nodeFor, readingAnywhere } from '../cluster.ts';
+import { clusterDisabled, nodeFor, readingAnywhere } from '../cluster.ts';
 import type { ClusterMap, ClusterMember, SlotRange } from '../cluster-map.ts';
 import type { RespWriter } from '../resp-writer.ts';
 import { helpOf } from './support/help.ts';
 
-const disabled = 'ERR This instance has cluster support disabled';
 const lastSlot = slotCount - 1;
 /** As Redis has it: the port of the cluster's bus is so much higher. There is none here. */
 const busOffset = 10_000;
 
 function check({ server }: Client): void {
-  if (server.clusterId === undefined) throw new CommandError(disabled);
+  if (server.clusterId === undefined) throw new CommandError(clusterDisabled);
 }
 
 const common = { group: 'cluster', flags: ['loading', 'stale'] } as const;
@@ -207,6 +206,7 @@ const rowsOfSlot: readonly ClientCommand[] = [
     summary: 'Returns the number of keys in a hash slot.',
     complexity: 'O(N) with N being the number of keys in the database',
     action: Action.scan,
+    run: countKeysInSlot,
     bind: (client) => (rows, args) => {
       check(client);
       return countKeysInSlot(rows, args);
@@ -221,6 +221,7 @@ const rowsOfSlot: readonly ClientCommand[] = [
     summary: 'Returns the key names in a hash slot.',
     complexity: 'O(N) with N being the number of keys in the database',
     action: Action.scan,
+    run: getKeysInSlot,
     bind: (client) => (rows, args) => {
       check(client);
       return getKeysInSlot(rows, args);

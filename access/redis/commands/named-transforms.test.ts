@@ -7,7 +7,10 @@ test('what a pod knows of each transform is what the table of commands says', ()
   const registry = new CommandRegistry(allCommands);
   const expected = registry
     .entries()
-    .filter((entry) => entry.run !== undefined && entry.bind === undefined)
+    .filter(
+      (entry) =>
+        entry.run !== undefined && (entry.bind === undefined || entry.spec.run !== undefined),
+    )
     .map((entry) => ({
       name: entry.fullName,
       run: entry.run,

@@ -89,6 +89,7 @@ export class CommandEntry {
     this.hasKeys = hasWords && spec.group !== 'pubsub';
     this.isAllowedInScripts =
       spec.run !== undefined &&
+      spec.bind === undefined &&
       !spec.flags.includes('noscript') &&
       !this.usesSpan &&
       !this.everyPod &&

@@ -115,7 +115,10 @@ export interface CommandSpec<C = never> {
   /** For a command on rows. */
   action?: Action;
   run?: Transform;
-  /** In place of `run`: the transform for one client, whose scripts act on its behalf. */
+  /**
+   * The transform for one client, whose scripts act on its behalf; beside `run` for one that is run in place of it where the
+   * rows are in this process.
+   */
   bind?: (client: C) => Transform;
   /**
    * The command may wait: when `run` returns without having answered or written, the client waits until

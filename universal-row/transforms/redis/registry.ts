@@ -24,6 +24,7 @@ import * as restore from './rdb/restore.ts';
 import * as scans from './scan.ts';
 import * as setAlgebra from './set-algebra.ts';
 import * as sets from './set.ts';
+import * as slots from './slots.ts';
 import * as sorting from './sort.ts';
 import * as sortedSetAlgebra from './sorted-set-algebra.ts';
 import * as sortedSetPops from './sorted-set-pops.ts';
@@ -91,6 +92,8 @@ export const namedTransforms: readonly NamedTransform[] = [
   named('bitop', bitmaps.bitop, update, -4, 'grows'),
   named('copy', databases.copy, update, -3, 'grows', 'span'),
   named('move', databases.move, update, 3, 'span'),
+  named('cluster|countkeysinslot', slots.countKeysInSlot, scan, 3, 'no-script'),
+  named('cluster|getkeysinslot', slots.getKeysInSlot, scan, 4, 'no-script'),
   named('dbsize', databases.dbsize, fetch, 1),
   named('flushdb', databases.flushdb, remove, -1),
   named('flushall', databases.flushall, remove, -1, 'span'),
