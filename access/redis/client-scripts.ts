@@ -10,8 +10,7 @@ import type {
   ScriptHost,
 } from '../../universal-row/transforms/redis/scripts/host.ts';
 import { scriptRefusal } from './acl/guard.ts';
-import { type Client, ClientFlag } from './client.ts';
-import { clusterDisabled } from './cluster.ts';
+import { type Client, type ClientCommand, ClientFlag } from './client.ts';
 import { PartitionedTable } from './partitions/partitioned-table.ts';
 import { receiversOf } from './pubsub.ts';
 import type { CommandEntry } from './commands/registry.ts';
@@ -233,19 +232,6 @@ export class ClientScripts implements ScriptHost {
   }
 }
 
-function refusalElsewhere(
-  { server }: Client,
-  { spec, fullName }: CommandEntry,
-): string | undefined {
-  if (spec.name === 'migrate') return migrateElsewhere;
-  // The pod that has the rows does not know the setting.
-  return fullName.startsWith('cluster|') && server.clusterId === undefined
-    ? clusterDisabled
-    : undefined;
-}
-
-const migrateElsewhere = 'ERR MIGRATE cannot run where the table is in another process';
-
 /**
  * Adds to a command the data that a remote pod needs. A script sent by EVAL is known from here on,
  * as SCRIPT EXISTS shows.
@@ -253,7 +239,7 @@ const migrateElsewhere = 'ERR MIGRATE cannot run where the table is in another p
 export function prepareElsewhere(client: Client, entry: CommandEntry, command: Command): void {
   const { name } = entry.spec;
   const { cache } = client.tenant.scripts;
-  command.onlyHere = refusalElsewhere(client, entry);
+  command.onlyHere = (entry.spec as ClientCommand).refusalElsewhere?.(client);
   command.rights = client.flags & ClientFlag.restricted ? rightsOf(client) : undefined;
   command.script = name.startsWith('evalsha') ? cache.bySha(command.args.latin1(1, 64)) : undefined;
   if (name !== 'eval' && name !== 'eval_ro') return;

@@ -9,8 +9,6 @@ import type { Client } from './client.ts';
 import { keyWords } from './commands/key-words.ts';
 import type { CommandEntry } from './commands/registry.ts';
 
-export const clusterDisabled = 'ERR This instance has cluster support disabled';
-
 /** Slots of a queue of commands, or of one command: none, or several. */
 export const noSlot = -1;
 const manySlots = -2;

@@ -1,21 +1,22 @@
 // CLUSTER, READONLY and their like (`redis.cluster-mode`): of one node that owns all slots, or of the nodes of a cluster.
 
-import { Action } from '../../../universal-row/command.ts';
+import { Action, type Transform } from '../../../universal-row/command.ts';
 import { hashSlot, slotCount } from '../../../universal-row/crc16.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
 import { countKeysInSlot, getKeysInSlot } from '../../../universal-row/transforms/redis/slots.ts';
 import type { Client, ClientCommand } from '../client.ts';
-import { clusterDisabled, nodeFor, readingAnywhere } from '../cluster.ts';
+import { nodeFor, readingAnywhere } from '../cluster.ts';
 import type { ClusterMap, ClusterMember, SlotRange } from '../cluster-map.ts';
 import type { RespWriter } from '../resp-writer.ts';
 import { helpOf } from './support/help.ts';
 
+const disabled = 'ERR This instance has cluster support disabled';
 const lastSlot = slotCount - 1;
 /** As Redis has it: the port of the cluster's bus is so much higher. There is none here. */
 const busOffset = 10_000;
 
 function check({ server }: Client): void {
-  if (server.clusterId === undefined) throw new CommandError(clusterDisabled);
+  if (server.clusterId === undefined) throw new CommandError(disabled);
 }
 
 const common = { group: 'cluster', flags: ['loading', 'stale'] } as const;
@@ -196,6 +197,18 @@ function replicasOf(map: ClusterMap, client: Client, id: string): string[] {
     .filter((line) => line.split(' ')[3] === id);
 }
 
+/** A command on rows that is refused where cluster mode is off, which pods do not know. */
+function inClusters(run: Transform): Pick<ClientCommand, 'run' | 'bind' | 'refusalElsewhere'> {
+  return {
+    run,
+    bind: (client) => (rows, args, reply) => {
+      check(client);
+      return run(rows, args, reply);
+    },
+    refusalElsewhere: ({ server }) => (server.clusterId === undefined ? disabled : undefined),
+  };
+}
+
 const rowsOfSlot: readonly ClientCommand[] = [
   {
     ...common,
@@ -206,11 +219,7 @@ const rowsOfSlot: readonly ClientCommand[] = [
     summary: 'Returns the number of keys in a hash slot.',
     complexity: 'O(N) with N being the number of keys in the database',
     action: Action.scan,
-    run: countKeysInSlot,
-    bind: (client) => (rows, args) => {
-      check(client);
-      return countKeysInSlot(rows, args);
-    },
+    ...inClusters(countKeysInSlot),
   },
   {
     ...common,
@@ -221,11 +230,7 @@ const rowsOfSlot: readonly ClientCommand[] = [
     summary: 'Returns the key names in a hash slot.',
     complexity: 'O(N) with N being the number of keys in the database',
     action: Action.scan,
-    run: getKeysInSlot,
-    bind: (client) => (rows, args) => {
-      check(client);
-      return getKeysInSlot(rows, args);
-    },
+    ...inClusters(getKeysInSlot),
   },
 ];
 

@@ -27,6 +27,7 @@ export const dumpCommands: readonly ClientCommand[] = [
     serverWide: true,
     mayNotQueue: true,
     bind: () => migrate,
+    refusalElsewhere: () => 'ERR MIGRATE cannot run where the table is in another process',
   },
   {
     name: 'dump',

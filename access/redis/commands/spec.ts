@@ -120,6 +120,8 @@ export interface CommandSpec<C = never> {
    * rows are in this process.
    */
   bind?: (client: C) => Transform;
+  /** Beside `bind`: why the command cannot run where the rows are in another process; undefined where it can. */
+  refusalElsewhere?: (client: C) => string | undefined;
   /**
    * The command may wait: when `run` returns without having answered or written, the client waits until
    * one of its keys changes, and `run` is tried again. In MULTI it answers as at a time-out instead.
