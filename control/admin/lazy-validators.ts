@@ -1,5 +1,5 @@
-// Validators of the admin API's pages, each compiled when its page is first asked for: those of all pages together took a
-// third of the server's start.
+// Validators of the admin API's pages, each compiled when its page is first asked for: to compile all of them at each start
+// took 0.35 s of processor time.
 
 import { createRequire } from 'node:module';
 import { join } from 'node:path';

@@ -423,8 +423,8 @@ export class RaftGroup implements ProposalLog {
           gated.push(message);
           break;
         case MessageType.append:
-          // From before another leader's entries took the place of its own, which are reported as lost: none may be stored by
-          // a follower that could lead next.
+          // Another leader has replaced the entries of an earlier term, and they are reported as lost. A follower that still
+          // stored them could lead next, and commit them.
           if (message.term < this.#term) break;
           this.#outbox.send(message);
           break;
