@@ -118,6 +118,7 @@ export function judgeTool(): ReturnType<typeof goTool> {
   return goTool({
     module: fileURLToPath(new URL('.', import.meta.url)),
     program: 'polyrow/test/linearizability',
+    optimized: true,
   });
 }
 
