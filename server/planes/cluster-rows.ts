@@ -437,7 +437,7 @@ export class ClusterRows implements Elsewhere {
     const { data, refusalOf, successorOf, leaderWaitMs } = this.#options;
     return new GroupExecutor({
       ...{
-        group: place.group,
+        group: () => place.group,
         node: data.node,
         incarnation: data.incarnation,
         turns: this.turns,

@@ -70,7 +70,7 @@ export class ClusterNode {
     this.#listener.serve('pods', this.#pods);
     const turns = new GroupTurns();
     this.group = new GroupExecutor({
-      group,
+      group: () => group,
       node: number,
       incarnation: 1,
       turns,

@@ -7,7 +7,7 @@ import type { Reply } from '../../../universal-row/reply.ts';
 import { catchUp } from './session-reads.ts';
 
 interface FollowerReadsOptions {
-  readonly group: number;
+  readonly group: () => number;
   readonly log: () => ReplicaLog | undefined;
   /** Whether the pod, which does not lead, may answer such a read. */
   readonly may: (pod: LocalPod, bounds: ReadBounds | undefined) => boolean;
@@ -28,7 +28,7 @@ export class FollowerReads {
     const { group, log, may: mayRead, elsewhere } = this.#options;
     const session = command.bounds?.session;
     if (session === undefined) return this.#readNow(pod, command, reply);
-    const isThere = catchUp(session, group, log());
+    const isThere = catchUp(session, group(), log());
     const read = (may: boolean): MaybePromise<Reply | void> =>
       may && mayRead(pod, command.bounds)
         ? this.#readNow(pod, command, reply)

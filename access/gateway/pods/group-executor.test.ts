@@ -136,7 +136,7 @@ beforeEach(() => {
 
 function groupOptions(): ConstructorParameters<typeof GroupExecutor>[0] {
   return {
-    group: 16,
+    group: () => 16,
     node: 1,
     turns,
     incarnation: 1,
@@ -408,10 +408,18 @@ test.each<[number, boolean, Record<Outcome, Outcome>]>([
   },
 );
 
+test('a group that is used before it is made has its number once it is', () => {
+  const place = { group: 0 };
+  const early = new GroupExecutor({ ...groupOptions(), group: () => place.group });
+  expect(early.group).toBe(0);
+  place.group = 17;
+  expect(early.group).toBe(17);
+});
+
 test('a tick of several groups is lost if all of them are', async () => {
   const others = new Replica(1);
   others.role = 'leader';
-  const other = new GroupExecutor({ ...groupOptions(), group: 17, local: () => others });
+  const other = new GroupExecutor({ ...groupOptions(), group: () => 17, local: () => others });
   lead(1);
   for (const [one, two, both] of [
     ['committed', 'committed', 'committed'],

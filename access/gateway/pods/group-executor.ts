@@ -23,7 +23,8 @@ import { maybeRun, outcomeUnknown, type RemoteExecutor } from './remote-executor
 import { WriteNumbers } from './write-numbers.ts';
 
 interface GroupExecutorOptions {
-  readonly group: number;
+  /** Its number; 0 until the group is made, which may be after its first command. */
+  readonly group: () => number;
   /** This one. */
   readonly node: number;
   readonly incarnation: number;
@@ -107,7 +108,7 @@ export class GroupExecutor implements Executor {
   }
 
   get group(): number {
-    return this.#options.group;
+    return this.#options.group();
   }
 
   get stats(): GroupStats {
