@@ -289,6 +289,12 @@ export class PartitionCopy {
           strays.clear();
           return numbers;
         },
+        swapped: (a, b) => {
+          // Of the rows that come into its place nothing was copied.
+          if (a === table || b === table) {
+            throw new CopyCancelled('the table was swapped with another one while it was copied');
+          }
+        },
         renamed: (from, key, b, s, n) => {
           if (from !== table) return true;
           const isSame = this.#targetOf(key, 0, key.length) === this.#targetOf(b, s, n);

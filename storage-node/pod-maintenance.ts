@@ -95,10 +95,11 @@ export class PodMaintenance {
     // Where there are thousands of tables, a round takes several ticks.
     for (let left = this.#expiring.length; left > 0; left--) {
       const table = this.#expiring.pop()!;
+      const rules = tables.get(table);
       // Rows that a restore compares must not change.
-      if (isShadowTable(table) || tables.get(table) === undefined) continue;
+      if (isShadowTable(table) || rules === undefined) continue;
       // What is copied, or being copied to, changes with the copy alone.
-      if (turn.marks?.mayShut({ table }) === true) continue;
+      if (rules.isFilling === true || turn.marks?.mayShut({ table }) === true) continue;
       if (holds.isHeld(table)) continue;
       while (turn.engine.table(table).expiringRows !== 0) {
         const dropped = this.#expireSlice(table);

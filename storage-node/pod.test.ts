@@ -135,6 +135,18 @@ describe('an expired row', () => {
     assertSameContents(await f.replayed(), live, 'after replay');
   });
 
+  test('stays while rows are copied to its table: the copy says when it goes', async () => {
+    const f = await PodFixture.open();
+    for (const line of rows) f.run(line);
+    f.tables.set(0, { ...noRules, isFilling: true });
+    f.clock.time += 150;
+    f.pod.tick();
+    expect(f.pod.tableSize(0)).toEqual({ rows: 3, expiring: 2 });
+    f.tables.set(0, noRules);
+    f.pod.tick();
+    expect(f.pod.tableSize(0)).toEqual({ rows: 2, expiring: 1 });
+  });
+
   test('is dropped by the tick when nobody meets it', async () => {
     const f = await PodFixture.open();
     for (const line of rows) f.run(line);

@@ -28,6 +28,8 @@ export interface TableRules {
   readBounds?: ReadBounds | undefined;
   /** Its rows were copied from other partitions: until its group says that it has all of them, it is read nowhere. */
   isCopy?: boolean | undefined;
+  /** Rows are being copied to it: until it is served it changes with the copy alone, and counts for no quota. */
+  isFilling?: boolean | undefined;
   /** Quota shared with other tables; absent when there is no limit. */
   quota?: TableQuota | undefined;
 }

@@ -128,3 +128,22 @@ test('ten thousand tenants have a table each', () => {
   for (let i = 3; i < 10_003; i++) expect(rules.get(4096 + (i - 1) * 16)!.readOnly).toBe(false);
   expect(of.ownerOf(4096 + 9999 * 16)?.name).toBe('t10000');
 });
+
+test('a partition that rows are copied to is filling, and counts once it is served', () => {
+  const of = tables();
+  of.follow(update({ tenants: [tenant('a', 1, { limits: { ...noLimits, keys: 100 } })] }));
+  const table = 4096;
+  const own = { number: table, first: 0, last: 16_383, model: 'memory' };
+  const target = { ...own, number: 0x5000_0000 };
+  const change = { sources: [table], targets: [target] };
+  const rules = of.rulesOf('memory');
+  of.setDefinitions([definition(table, { placement: { epoch: 1, partitions: [own], change } })]);
+  sizes.set(table, 60).set(target.number, 60);
+  expect(rules.get(target.number)!.isFilling).toBe(true);
+  expect(rules.get(table)!.isFilling).not.toBe(true);
+  expect(rules.get(table)!.quota!.refusal()).toBeUndefined();
+  of.setDefinitions([definition(table, { placement: { epoch: 2, partitions: [target] } })]);
+  sizes.set(table, 0).set(target.number, 100);
+  expect(rules.get(target.number)!.isFilling).toBe(false);
+  expect(rules.get(target.number)!.quota!.refusal()).toContain('it has 100 and may have 100');
+});

@@ -33,7 +33,10 @@ export class RedisTables {
   readonly #holders: () => Iterable<RowHolder>;
   readonly #definitions = new Map<number, TableDefinition>();
   /** Partitions of divided tables, by number. */
-  readonly #partitions = new Map<number, { table: number; partition: Partition }>();
+  readonly #partitions = new Map<
+    number,
+    { table: number; partition: Partition; isTarget: boolean }
+  >();
   /** By ascending first table; their spans do not overlap. */
   #tenants: TenantDefinition[] = [];
   readonly #byNumber = new Map<number, TenantDefinition>();
@@ -158,10 +161,11 @@ export class RedisTables {
     if (owner === undefined || owner.state === 'dropping') return ownerlessRules;
     const definition = this.#definitions.get(table);
     const quota = this.#quotaOf(owner);
-    quota?.add(number);
+    const { partition, isTarget } = this.#partitions.get(number) ?? {};
+    // Its rows are counted where they still are.
+    if (isTarget !== true) quota?.add(number);
     if (definition === undefined) return quota === undefined ? noRules : { ...noRules, quota };
-    const isCopy = this.#partitions.get(number)?.partition.isCopy;
-    return { ...rulesOf(definition, quota), isCopy };
+    return { ...rulesOf(definition, quota), isCopy: partition?.isCopy, isFilling: isTarget };
   }
 
   #quotaOf({
@@ -201,9 +205,16 @@ export class RedisTables {
       this.#definitions.set(definition.id, definition);
       const { partitions = [], change } = definition.placement ?? {};
       // The targets of a change are served as soon as it is decided, which other nodes may know before this one.
-      for (const partition of [...partitions, ...(change?.targets ?? [])]) {
+      for (const partition of change?.targets ?? []) {
+        this.#partitions.set(partition.number, { table: definition.id, partition, isTarget: true });
+      }
+      for (const partition of partitions) {
         if (partition.number === definition.id) continue;
-        this.#partitions.set(partition.number, { table: definition.id, partition });
+        this.#partitions.set(partition.number, {
+          table: definition.id,
+          partition,
+          isTarget: false,
+        });
       }
     }
     this.#clearRules();

@@ -114,6 +114,11 @@ export class RowPlaces {
         }
         return places.filter((place) => place.pod === pod).map(({ shadow }) => shadow);
       },
+      swapped: (...tables) => {
+        const isMoved = (table: number): boolean =>
+          this.of(table).length > 0 && !this.isAlone(table);
+        if (tables.some(isMoved)) throw new OtherPartitionsError('a database was swapped');
+      },
       renamed: (table, from, b, s, n) => {
         if (this.of(table).length === 0 || this.isWhole(table)) return true;
         const isSame = this.#bySlot(table, from, 0, from.length) === this.#bySlot(table, b, s, n);

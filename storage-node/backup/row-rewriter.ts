@@ -15,6 +15,8 @@ type TableMap = (table: number, b?: Buffer, s?: number, n?: number) => number | 
 export interface SpreadRows {
   /** The tables that are emptied with this one. */
   cleared(table: number): readonly number[];
+  /** The two have each other's rows from here on. */
+  swapped(a: number, b: number): void;
   /**
    * The current row, `from`, whether its ops continue or not, comes under the key `b[s, s + n)`. If false, they are left out
    * from here on.
@@ -217,6 +219,7 @@ export class RowRewriter {
   }
 
   #swap(a: number, b: number): void {
+    this.#spread?.swapped(a, b);
     const [first, second] = [this.#map(a), this.#map(b)];
     this.#inRow = false;
     this.#table = undefined;

@@ -115,3 +115,29 @@ test(`${kills} kills during changes under load`, { timeout: 3_600_000 }, async (
     reader.close();
   }
 });
+
+test('a database that is swapped while it is copied is not divided, and loses nothing', async () => {
+  server = await Polyrow.start({ flags: unlimited });
+  const [first, other] = await Promise.all([server.client(), server.client()]);
+  const rows = 30_000;
+  await fill(first, rows);
+  await other.command('SELECT', 1);
+  await other.pipeline(Array.from({ length: 10 }, (_, i) => ['SET', `other:${i}`, i]));
+  await other.command('SELECT', 5);
+  const begun = server.askAdmin('POST', page, { kind: 'split', partition: 0 });
+  const isCopied = async (): Promise<boolean> => (await partitions()).change !== undefined;
+  while (!(await isCopied())) await sleep(1);
+  const swapped = await other.text('SWAPDB', 0, 1);
+  expect((await begun).status).toBe(202);
+  const after = await changed();
+  const sizes: string[] = [];
+  for (const db of [0, 1]) {
+    await other.command('SELECT', db);
+    sizes.push(await other.text('DBSIZE'));
+  }
+  // It is refused only if the copy was quicker.
+  if (swapped === '+OK') {
+    expect(after.failure).toContain('swapped');
+    expect(sizes).toEqual([':10', `:${rows}`]);
+  } else expect(sizes).toEqual([`:${rows}`, ':10']);
+});
