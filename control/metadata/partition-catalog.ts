@@ -13,6 +13,7 @@ import {
 import { TableError } from './table-rules.ts';
 import type { TableCatalog } from './table-catalog.ts';
 import {
+  inCluster,
   type PartitionChange,
   partitionMapOf,
   type TableDefinition,
@@ -218,17 +219,6 @@ export class PartitionCatalog {
     clearInterval(this.#timer);
     await Promise.all(this.#watched.values());
   }
-}
-
-/** Attempts of a change, beyond which the numbers would be those of another one. */
-const mostAttempts = 1024;
-
-function inCluster({ sources, targets }: PartitionChange): PartitionChange {
-  return {
-    sources,
-    targets: targets.map((target) => ({ ...target, isCopy: true })),
-    attempt: targets[0]!.number * mostAttempts,
-  };
 }
 
 /** Which partitions give way to which; the numbers of these are given later. */

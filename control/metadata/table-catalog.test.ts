@@ -2,11 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { replaced } from '../../contracts/partition-map.ts';
 import { defaultTableProperties } from '../../contracts/table-properties.ts';
 import { EmbeddedDocumentStore } from './embedded-document-store.ts';
 import { type CatalogOptions, TableCatalog, type TableHolders } from './table-catalog.ts';
 import type { TableOwners } from './table-lookup.ts';
-import type { TableDefinition, TableModel } from './table-definition.ts';
+import { partitionMapOf, type TableDefinition, type TableModel } from './table-definition.ts';
 import { until } from '../../test/support/until.ts';
 
 let path: string;
@@ -15,13 +16,18 @@ let catalog: TableCatalog;
 
 /** A data plane that holds rows in some tables and remembers what it was told. */
 class FakePlane implements TableHolders {
-  readonly rows = new Map<number, number>();
+  readonly rows = new Map<number, number | undefined>();
+  readonly isCluster: boolean;
   tables: readonly TableDefinition[] = [];
   defaultModel: TableModel | undefined;
   objection: string | undefined;
 
-  rowCount(table: number): Promise<number> {
-    return Promise.resolve(this.rows.get(table) ?? 0);
+  constructor(isCluster = false) {
+    this.isCluster = isCluster;
+  }
+
+  rowCount(table: number): Promise<number | undefined> {
+    return Promise.resolve(this.rows.has(table) ? this.rows.get(table) : 0);
   }
 
   undefinedTables(): Promise<number[]> {
@@ -145,6 +151,83 @@ describe('a change of model', () => {
     await open();
     expect(await catalog.attach(plane)).toEqual([{ id: 1, has: 'memory', wants: 'kv' }]);
     expect(modelOf(1)).toBe('memory');
+  });
+});
+
+describe('in a cluster', () => {
+  let wide: FakePlane;
+  beforeEach(async () => {
+    wide = new FakePlane(true);
+    await catalog.attach(wide);
+  });
+
+  /** Makes the change of partitions that is under way, or says why it came to nothing. */
+  async function carryOut(table: number, failure?: string): Promise<TableDefinition> {
+    await until(() => catalog.find(String(table)).placement?.change !== undefined);
+    const begun = catalog.find(String(table));
+    await catalog.place(table, ({ id, model, placement }) => {
+      const map = partitionMapOf({ id, model, placement });
+      if (failure !== undefined) return { ...map, failure };
+      const { sources, targets } = placement!.change!;
+      return replaced(map, sources, targets);
+    });
+    return begun;
+  }
+
+  test('a table is divided as one with rows is: its old partitions hand over to the new ones', async () => {
+    const made = catalog.create('2', { model: 'kv', partitions: 4, ttlDefaultMs: 7 });
+    const begun = await carryOut(2);
+    expect(begun).toMatchObject({ model: 'memory', partitions: 1, ttlDefaultMs: 7 });
+    expect(begun.placement).toMatchObject({ partitions: [{ number: 2 }] });
+    expect(begun.placement!.change).toMatchObject({ sources: [2], attempt: expect.any(Number) });
+    expect(wide.tables[2]!.placement).toEqual(begun.placement);
+    const definition = await made;
+    expect(definition).toMatchObject({ model: 'kv', partitions: 4, ttlDefaultMs: 7 });
+    expect(definition.placement!.partitions.map(({ first, model }) => [first, model])).toEqual([
+      [0, 'kv'],
+      [4096, 'kv'],
+      [8192, 'kv'],
+      [12_288, 'kv'],
+    ]);
+    const undivided = catalog.alter('2', { partitions: 1 });
+    expect((await carryOut(2)).placement!.change!.sources).toHaveLength(4);
+    expect(await undivided).toMatchObject({ partitions: 1 });
+  });
+
+  test('a change that comes to nothing says why', async () => {
+    const made = catalog.create('2', { partitions: 4 });
+    made.catch(() => {});
+    await carryOut(2, 'a source has no leader');
+    await expect(made).rejects.toThrow('table 2 cannot change so: a source has no leader');
+    expect(catalog.find('2')).toMatchObject({ partitions: 1 });
+  });
+
+  test('rows that are known refuse it, those that are not are handed over', async () => {
+    wide.rows.set(2, 3);
+    await expect(catalog.alter('2', { partitions: 2 })).rejects.toThrow('it holds 3 rows');
+    await expect(catalog.alter('2', { model: 'kv' })).rejects.toThrow('holds 3 rows in the memory');
+    wide.rows.set(2, undefined);
+    const made = catalog.alter('2', { partitions: 2 });
+    await carryOut(2);
+    expect(await made).toMatchObject({ partitions: 2 });
+  });
+
+  test('what can only be done with an empty table is not done while its rows are not known', async () => {
+    wide.rows.set(2, undefined);
+    const ranges = [
+      { number: 8, first: 0, last: 99, model: 'memory' },
+      { number: 9, first: 100, last: 16_383, model: 'memory' },
+    ] as const;
+    await expect(catalog.divide('2', ranges)).rejects.toThrow('not known whether table 2 is empty');
+    await expect(catalog.reset('2')).rejects.toThrow('not known whether table 2 is empty');
+    await open({ defaultModel: 'kv' });
+    expect(await catalog.attach(wide)).toContainEqual({ id: 2, has: 'memory', wants: 'kv' });
+  });
+
+  test('is refused until all nodes know changes of partitions', async () => {
+    await open({ level: () => 2 });
+    await catalog.attach(wide);
+    await expect(catalog.alter('2', { partitions: 2 })).rejects.toThrow('not all nodes');
   });
 });
 

@@ -20,6 +20,7 @@ import type { TableProperties } from '../../contracts/table-properties.ts';
 import { ForeignChanges } from './foreign-changes.ts';
 import { PartitionNumbers } from './partition-numbers.ts';
 import {
+  inCluster,
   partitionMapOf,
   placedAs,
   type TableChange,
@@ -31,6 +32,8 @@ import { type StoredTable, tableCollections, TableDocuments } from './table-docu
 import { TableLookup, type TableOwners } from './table-lookup.ts';
 import {
   changedProperties,
+  changesLevel,
+  changesRefusal,
   withoutUnavailable,
   checkDefinition,
   newDefinition,
@@ -42,7 +45,10 @@ export { TableError } from './table-rules.ts';
 
 /** The data planes, as the catalog sees them. */
 export interface TableHolders {
-  rowCount(table: number): Promise<number>;
+  /** Undefined when not all of its partitions can be counted now. */
+  rowCount(table: number, partitions: readonly number[]): Promise<number | undefined>;
+  /** They are on several nodes, which learn of a definition one after the other. */
+  readonly isCluster?: boolean;
   /** Resolves once nothing is done by the old definitions; rejects if a table cannot change so. */
   setTables(tables: readonly TableDefinition[]): Promise<void>;
   /** Tables that hold rows and have no definition. */
@@ -63,6 +69,10 @@ export interface CatalogOptions {
   level?: () => number;
 }
 
+/** For a change of partitions with few rows in them: groups have to be made for them, and led. */
+const reshapeMs = 20_000;
+const watchEveryMs = 50;
+
 export class TableCatalog {
   readonly #store: DocumentStore;
   readonly #options: CatalogOptions;
@@ -70,6 +80,8 @@ export class TableCatalog {
   readonly #documents: TableDocuments;
   readonly #lookup: TableLookup;
   #holders: TableHolders | undefined;
+  /** Definitions with a change of partitions that was asked for as a change of properties. */
+  readonly #reshaping = new WeakSet<TableDefinition>();
   #lastChange: Promise<unknown> = Promise.resolve();
 
   private constructor(store: DocumentStore, options: CatalogOptions) {
@@ -154,8 +166,27 @@ export class TableCatalog {
     return this.#documents.tables.get(id)?.explicit ?? false;
   }
 
+  /** Undefined when it is not known: without data planes, or while a partition has no leader that answers. */
   async rowCount(id: number): Promise<number | undefined> {
-    return await this.#holders?.rowCount(id);
+    const owner = this.#lookup.ownerOf(id);
+    const { definition } =
+      this.#documents.tables.get(id) ?? this.#lookup.table(owner, id - owner.firstTable);
+    const { partitions } = partitionMapOf(definition);
+    return await this.#holders?.rowCount(
+      id,
+      partitions.map(({ number }) => number),
+    );
+  }
+
+  /** Rows of a table that may be changed if it is empty. Not known is as good as not empty, but for a start. */
+  async #rowsAgainst(id: number): Promise<number> {
+    const rows = await this.rowCount(id);
+    if (rows !== undefined || this.#holders === undefined) return rows ?? 0;
+    const name = this.#lookup.nameOf(id);
+    throw new TableError(
+      'conflict',
+      `it is not known whether table ${name} is empty: not all of its partitions have a leader that answers`,
+    );
   }
 
   /**
@@ -173,6 +204,11 @@ export class TableCatalog {
       const { id, model } = definition;
       const wants = wanted ?? (explicit ? model : this.#options.defaultModel);
       if (wants === model) continue;
+      // The rows of a cluster's table would move, and those of a table that has no leader yet are not known.
+      if (holders.isCluster === true && (await this.rowCount(id)) !== 0) {
+        kept.push({ id, has: model, wants });
+        continue;
+      }
       try {
         await this.#inTurn(() => this.#change(table, { model: wants }, explicit));
       } catch (error) {
@@ -207,7 +243,7 @@ export class TableCatalog {
 
   /** Gives a database properties of its own. Refused when it has them already: then `alter` it. */
   create(reference: string, change: TableChange, within?: string): Promise<TableDefinition> {
-    return this.#inTurn(async () => {
+    return this.#changed(async () => {
       const { table } = this.#lookup.find(reference, within);
       const { id } = table.definition;
       if (this.isExplicit(id)) {
@@ -222,14 +258,14 @@ export class TableCatalog {
   }
 
   alter(reference: string, change: TableChange, within?: string): Promise<TableDefinition> {
-    return this.#inTurn(() =>
+    return this.#changed(() =>
       this.#change(this.#lookup.find(reference, within).table, change, true),
     );
   }
 
   /** Properties it had elsewhere, as far as they can be had here. */
   adopt(reference: string, change: TableChange, within?: string): Promise<TableDefinition> {
-    return this.#inTurn(() => {
+    return this.#changed(() => {
       const { table } = this.#lookup.find(reference, within);
       return this.#change(table, withoutUnavailable(change), true, true);
     });
@@ -237,13 +273,13 @@ export class TableCatalog {
 
   /** Back to the defaults. Rows stay; refused if they would need another engine. */
   reset(reference: string, within?: string): Promise<TableDefinition> {
-    return this.#inTurn(async () => {
+    return this.#changed(async () => {
       const { owner, table } = this.#lookup.find(reference, within);
       const { id } = table.definition;
       const { defaultModel } = this.#options;
       const { id: _, ...defaults } = newDefinition(id, id - owner.firstTable, defaultModel);
       // A table with rows stays divided.
-      if (((await this.rowCount(id)) ?? 0) > 0) {
+      if ((await this.#rowsAgainst(id)) > 0) {
         const { partitions } = table.definition;
         return this.#change(table, { ...defaults, partitions }, false, true);
       }
@@ -270,7 +306,7 @@ export class TableCatalog {
         has.length === wants.length &&
         has.every((one, i) => one.first === wants[i]!.first && one.last === wants[i]!.last);
       if (isSame) return has;
-      const rows = (await this.rowCount(id)) ?? 0;
+      const rows = await this.#rowsAgainst(id);
       if (rows > 0 || placement?.change !== undefined) {
         throw new TableError(
           'conflict',
@@ -387,6 +423,9 @@ export class TableCatalog {
     refuseUnknown(before.definition, definition, level());
     this.#check(definition, before.tenant);
     await this.#checkSharding(before.definition, definition, makes);
+    if (this.#holders?.isCluster === true && isReshaped(before.definition, definition)) {
+      return this.#reshape(before, definition, explicit);
+    }
     const placement = await this.#newPlacement(before.definition, definition);
     if (placement === undefined) delete (definition as { placement?: unknown }).placement;
     else Object.assign(definition, { placement });
@@ -416,6 +455,72 @@ export class TableCatalog {
     return definition;
   }
 
+  /** A change that may be one of partitions, which is made while clients go on: resolves when it is. */
+  async #changed(change: () => Promise<TableDefinition>): Promise<TableDefinition> {
+    const definition = await this.#inTurn(change);
+    return this.#reshaping.has(definition) ? this.#whenReshaped(definition.id) : definition;
+  }
+
+  async #whenReshaped(id: number): Promise<TableDefinition> {
+    const name = this.#lookup.nameOf(id);
+    for (const end = performance.now() + reshapeMs; performance.now() < end; ) {
+      const { definition } = this.#documents.tables.get(id)!;
+      const { change, failure } = definition.placement ?? {};
+      if (failure !== undefined) {
+        throw new TableError('conflict', `table ${name} cannot change so: ${failure}`);
+      }
+      if (change === undefined) return definition;
+      await new Promise((resolve) => setTimeout(resolve, watchEveryMs));
+    }
+    throw new TableError(
+      'conflict',
+      `partitions of table ${name} are still being changed: polyrow partition list shows how far that is`,
+    );
+  }
+
+  /**
+   * The nodes of a cluster learn of a definition one after the other. So even an empty table changes like one with rows,
+   * which its old partitions hand over: rows may be written meanwhile.
+   */
+  async #reshape(
+    before: StoredTable,
+    after: TableDefinition,
+    explicit: boolean,
+  ): Promise<TableDefinition> {
+    const { id, name, model, placement } = before.definition;
+    // Those that are not known are handed over all the same.
+    const rows = (await this.rowCount(id)) ?? 0;
+    if (rows > 0 && after.partitions !== before.definition.partitions) {
+      throw this.#notDivided(id, `it holds ${rows} rows`);
+    }
+    if (rows > 0) await this.#refuseIfRows(id, model, after.model);
+    if ((this.#options.level ?? (() => Infinity))() < changesLevel) {
+      throw new TableError('conflict', changesRefusal);
+    }
+    if (placement?.change !== undefined) {
+      throw new TableError('conflict', `partitions of table ${name} are being changed`);
+    }
+    const map = partitionMapOf(before.definition);
+    const { partitions: targets } = await this.#evenly(after.partitions, after);
+    const change = inCluster({ sources: map.partitions.map(({ number }) => number), targets });
+    const definition = {
+      ...after,
+      ...{ model, partitions: map.partitions.length, placement: { ...map, change } },
+    };
+    const { wanted: _, ...rest } = before;
+    await this.#documents.save([{ ...rest, definition, explicit }]);
+    await this.#holders?.setTables(this.definitions());
+    this.#reshaping.add(definition);
+    return definition;
+  }
+
+  #notDivided(id: number, why: string): TableError {
+    return new TableError(
+      'conflict',
+      `table ${this.#lookup.nameOf(id)} cannot be divided so, as ${why}: use polyrow partition split and merge`,
+    );
+  }
+
   /** An empty table may be divided anew. */
   async #newPlacement(
     before: TableDefinition,
@@ -431,10 +536,7 @@ export class TableCatalog {
       const has =
         rows === undefined ? 'it is not known whether it is empty' : `it holds ${rows} rows`;
       if (partitions === before.partitions) return before.placement;
-      throw new TableError(
-        'conflict',
-        `table ${this.#lookup.nameOf(id)} cannot be divided so, as ${has}: use polyrow partition split and merge`,
-      );
+      throw this.#notDivided(id, has);
     }
     if (before.placement?.change !== undefined) {
       throw new TableError(
@@ -455,7 +557,7 @@ export class TableCatalog {
     { shardingKind: wants }: TableProperties,
     makes: boolean,
   ): Promise<void> {
-    if (has === wants || (makes && ((await this.rowCount(id)) ?? 0) === 0)) return;
+    if (has === wants || (makes && (await this.#rowsAgainst(id)) === 0)) return;
     throw new TableError(
       'conflict',
       `table ${this.#lookup.nameOf(id)} is sharded by ${has}: that is fixed when a table is created, and while it holds rows`,
@@ -463,7 +565,7 @@ export class TableCatalog {
   }
 
   async #refuseIfRows(id: number, from: TableModel, to: TableModel): Promise<void> {
-    const rows = (await this.rowCount(id)) ?? 0;
+    const rows = await this.#rowsAgainst(id);
     if (rows === 0) return;
     throw new TableError(
       'conflict',
@@ -482,4 +584,8 @@ export class TableCatalog {
     const other = this.#lookup.nameOf(owner.firstTable + namesake);
     throw new TableError('conflict', `table ${other} is called ${name} already`);
   }
+}
+
+function isReshaped(before: TableDefinition, after: TableDefinition): boolean {
+  return after.partitions !== before.partitions || after.model !== before.model;
 }

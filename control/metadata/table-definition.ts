@@ -47,6 +47,18 @@ export interface PartitionChange {
   readonly isCancelled?: boolean | undefined;
 }
 
+/** Attempts of a change, beyond which the numbers would be those of another one. */
+const mostAttempts = 1024;
+
+/** The change as a cluster carries it out, in numbered attempts. */
+export function inCluster({ sources, targets }: PartitionChange): PartitionChange {
+  return {
+    sources,
+    targets: targets.map((target) => ({ ...target, isCopy: true })),
+    attempt: targets[0]!.number * mostAttempts,
+  };
+}
+
 /** The definition with its partitions so. When all of them are of one model the table is. */
 export function placedAs(definition: TableDefinition, placement: TablePlacement): TableDefinition {
   const { partitions } = placement;

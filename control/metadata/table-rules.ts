@@ -66,6 +66,11 @@ function refuseUnavailable(before: TableProperties, change: TableChange): void {
   }
 }
 
+/** Nodes of an earlier level of a cluster would serve partitions that are closed. */
+export const changesLevel = 3;
+export const changesRefusal =
+  'not all nodes of the cluster run a release that knows changes of partitions';
+
 /** Tables whose reads go by leases are of this level of a cluster. */
 const leaseLevel = 2;
 

@@ -16,6 +16,7 @@ import {
   placedAs,
   type TableDefinition,
 } from '../../control/metadata/table-definition.ts';
+import { changesLevel, changesRefusal } from '../../control/metadata/table-rules.ts';
 import type { LedPartition, PartitionOrders, PartitionStep } from '../planes/cluster-partitions.ts';
 import type { Planes } from '../planes/plane-host.ts';
 import type { ClusterMetadata } from './cluster-metadata.ts';
@@ -38,8 +39,6 @@ type Changing = TableDefinition & {
 };
 
 const question = 'partitions/step';
-/** Nodes of an earlier one would serve what is closed. */
-const neededLevel = 3;
 const stepMs = 10_000;
 /** Of the steps between which clients wait; what takes longer is tried again. */
 const quickMs = 2000;
@@ -82,8 +81,7 @@ export class PartitionChanges implements PartitionHolder {
   }
 
   refusal(): string | undefined {
-    if (this.#options.level() >= neededLevel) return undefined;
-    return 'not all nodes of the cluster run a release that knows changes of partitions';
+    return this.#options.level() >= changesLevel ? undefined : changesRefusal;
   }
 
   close(): void {

@@ -145,13 +145,14 @@ export class WidePlanes {
     });
   }
 
-  /** Rows of a table, each counted where it is led. */
-  async rowCount(table: number): Promise<number> {
-    const counts = await this.#all('redis', 'rowCount', table);
-    return counts.reduce((sum, { answer }) => sum + answer, 0);
+  /** Rows of a table, each counted where it is led; undefined when a leader does not answer. */
+  async rowCount(table: number, partitions: readonly number[]): Promise<number | undefined> {
+    const led = new Map((await this.sizes(table)).map(({ number, rows }) => [number, rows]));
+    if (partitions.some((number) => !led.has(number))) return undefined;
+    return partitions.reduce((sum, number) => sum + led.get(number)!, 0);
   }
 
-  /** Rows of each partition of a table, counted where it is led. */
+  /** Rows of each partition of a table that has a leader which answers. */
   async sizes(table: number): Promise<{ number: number; rows: number }[]> {
     const rows = new Map<number, number>();
     for (const { answer } of await this.#all('redis', 'partitionSizes', table)) {

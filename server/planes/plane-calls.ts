@@ -19,10 +19,12 @@ const usageTimeoutMs = 2000;
 /** `wide`: of a node of a cluster. */
 export function tableHolders(
   { redis }: Planes,
-  wide: { rowCount(table: number): Promise<number> } | undefined,
+  wide: Pick<TableHolders, 'rowCount'> | undefined,
 ): TableHolders {
   return {
-    rowCount: (table) => wide?.rowCount(table) ?? redis.call('rowCount', table, callTimeoutMs),
+    isCluster: wide !== undefined,
+    rowCount: (table, partitions) =>
+      wide?.rowCount(table, partitions) ?? redis.call('rowCount', table, callTimeoutMs),
     setTables: (tables) => redis.call('tables', tables, callTimeoutMs),
     undefinedTables: () => redis.call('undefinedTables', undefined, callTimeoutMs),
     setDefaultModel: (model) => redis.call('defaultModel', model, callTimeoutMs),

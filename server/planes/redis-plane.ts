@@ -487,9 +487,9 @@ serveCalls(port, {
   // Handled by the InfluxDB plane.
   seriesPartitions: () => [],
   partitionSizes: (table) =>
-    tables.partitionsOf(table).map(({ number }) => {
+    tables.partitionsOf(table).flatMap(({ number }) => {
       const pod = pods.ofTable(number);
-      return { number, rows: pod?.role === 'leader' ? pod.tableSize(number).rows : 0 };
+      return pod?.role === 'leader' ? [{ number, rows: pod.tableSize(number).rows }] : [];
     }),
   undefinedTables: () => catalog.undefinedTables(),
   tenancy: follow,
