@@ -260,7 +260,7 @@ export class CommandExecution {
     if (!isOther || owner.flags >= ClientFlag.replyOff) return false;
     command.bounds?.session?.moved();
     owner.setBusy(true);
-    owner.spread.begin(place, remote, route.pricer, command, entry);
+    owner.spread.begin(place, remote, route.pricer, command, entry, epochOf(route));
     return true;
   }
 
@@ -321,7 +321,8 @@ export class CommandExecution {
     const route = server.router.to(owner.table);
     if (sent instanceof SpreadCommands) {
       const place = partitionOf(route, entry, args);
-      if (place === undefined || !sent.send(place, route.pricer, entry, args)) return false;
+      if (place === undefined || !sent.send(place, route.pricer, entry, args, epochOf(route)))
+        return false;
     } else {
       if (!sent.mayFollow(route, owner.table, owner.version)) return false;
       sent.send(entry, args);
@@ -602,6 +603,11 @@ function partitionOf(
   if (!(executor instanceof PartitionedTable) || !isSendable(entry)) return undefined;
   const place = executor.partitionFor(entry, args);
   return place?.pod instanceof GroupExecutor ? place : undefined;
+}
+
+/** Of the map of a table of several partitions. */
+function epochOf({ executor }: Route): number {
+  return (executor as PartitionedTable).epoch;
 }
 
 /** Whether a command can be sent to pods elsewhere while those before it have yet to be answered. */

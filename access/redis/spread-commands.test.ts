@@ -132,11 +132,11 @@ function words(key: string): Arguments {
 
 function begin(group: Group, key: string): void {
   const command = { span: { first: 0, count: 1 }, args: words(key) } as unknown as Command;
-  spread.begin(group.place, group.executor, undefined, command, get);
+  spread.begin(group.place, group.executor, undefined, command, get, 1);
 }
 
-const send = (group: Group, key: string): boolean =>
-  spread.send(group.place, undefined, get, words(key));
+const send = (group: Group, key: string, epoch = 1): boolean =>
+  spread.send(group.place, undefined, get, words(key), epoch);
 
 const told = (): string[] =>
   output.buf.toString('latin1', 0, output.pos).split('\r\n').slice(0, -1);
@@ -157,7 +157,7 @@ test('answers of one kind are settled together, an error by itself, and others b
   const set = entryOf('set');
   begin(group, 'a');
   for (const key of ['b', 'c']) send(group, key);
-  spread.send(group.place, undefined, set, words('d'));
+  spread.send(group.place, undefined, set, words('d'), 1);
   for (const key of ['e', 'f']) send(group, key);
   for (let i = 0; i < 4; i++) group.answer();
   expect(runs).toEqual([3]);
@@ -202,6 +202,15 @@ test('answers are in the order of the commands, whichever group answers first', 
   one.answer();
   expect(told()).toEqual(['+a', '+b', '+c', '+d', '+e']);
   expect([answered, spread.isWaiting, lent]).toEqual([1, false, 0]);
+});
+
+test('a command that another map places waits for all that went by the one before', () => {
+  const [old, successor] = [new Group(), new Group()];
+  begin(old, 'a');
+  expect(send(successor, 'a', 2)).toBe(false);
+  expect(send(old, 'b')).toBe(true);
+  for (let i = 0; i < 2; i++) old.answer();
+  expect([told(), spread.isWaiting]).toEqual([['+a', '+b'], false]);
 });
 
 test('a command waits where its group has no link, or what runs here takes its time', async () => {

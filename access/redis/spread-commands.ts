@@ -152,6 +152,8 @@ export class SpreadCommands {
   /** Answers to send, in the order of the commands; those before `#next` have been sent. */
   readonly #order: Share[] = [];
   #next = 0;
+  /** Of the map by which they were sent. */
+  #epoch = 0;
   /** A command on a pod of this process answers later. */
   #isHeld = false;
   readonly #command: Command;
@@ -177,19 +179,25 @@ export class SpreadCommands {
     pricer: RowPricer | undefined,
     command: Command,
     entry: CommandEntry,
+    epoch: number,
   ): void {
+    this.#epoch = epoch;
     this.#command.span = command.span;
     this.#sendTo(place, remote, pricer, entry, command.args);
   }
 
-  /** Runs or sends a command behind those; false when it has to wait for the answers to all of them. */
+  /**
+   * Runs or sends a command behind those; false when it has to wait for the answers to all of them. By another map a key
+   * may be in another group, where the command would overtake one on the same key that comes there from the old group.
+   */
   send(
     place: PlacedPartition,
     pricer: RowPricer | undefined,
     entry: CommandEntry,
     args: Arguments,
+    epoch: number,
   ): boolean {
-    if (this.#isHeld || this.#order.length >= mostCommands) return false;
+    if (epoch !== this.#epoch || this.#isHeld || this.#order.length >= mostCommands) return false;
     const group = place.pod as GroupExecutor;
     const share = this.#shareOf(group);
     if (share.isFull) return false;
