@@ -56,6 +56,13 @@ interface ClusterPartitionsOptions {
   readonly report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 }
 
+export const notLedHere = 'the partition is not led here';
+
+/** The answer, or that of another node, of one that does not lead the partition. */
+export function isNotLed(error: unknown): boolean {
+  return error instanceof Error && error.message === notLedHere;
+}
+
 /** So long a partition stays frozen before it is asked whether it was closed, and served again if not. */
 const mostFrozenMs = 1000;
 const watchEveryMs = 100;
@@ -181,7 +188,7 @@ export class ClusterPartitions {
     const number = question.kind === 'decide' ? question.home : question.target;
     // One that has no number of its own is the only source, and asks nobody.
     const pod = this.#options.podOf(number, '');
-    if (pod?.role !== 'leader') throw new Error(`partition ${number} is not led here`);
+    if (pod?.role !== 'leader') throw new Error(notLedHere);
     switch (question.kind) {
       case 'fill':
         refuseIfFull(pod);

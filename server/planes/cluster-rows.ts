@@ -37,6 +37,7 @@ import { linkSamples, monitorSamples, replicaSamples, wayStats } from './cluster
 import { ClusterMessages } from './cluster-messages.ts';
 import { ClusterMonitors, type ClusterMonitorsOptions, monitorFrame } from './cluster-monitors.ts';
 import type { FsyncPolicy } from '../../storage-node/replicator/partition-log.ts';
+import { isNotLed, notLedHere } from './cluster-partitions.ts';
 import type { PlaneCluster } from './messages.ts';
 import {
   type NodePlace,
@@ -292,12 +293,31 @@ export class ClusterRows implements Elsewhere {
     return { answers, silent };
   }
 
-  /** Asks the leader of the group that has a partition. */
+  /**
+   * Asks the leader of the group that has a partition. A node without a replica of the group may not know it, or no longer:
+   * then all nodes with one are asked until one leads.
+   */
   async askLeader(number: number, question: PartitionQuestion): Promise<unknown> {
-    const leader = this.executor(this.#options.groupOf(number) ?? 0)?.leader ?? 0;
-    if (leader === this.#options.data.node) return await this.#options.answerPartition(question);
-    const link = this.#links.get(leader)?.link;
-    if (link === undefined) throw new Error(`partition ${number} has no leader now`);
+    const executor = this.executor(this.#options.groupOf(number) ?? 0);
+    const known = executor?.leader ?? 0;
+    for (const node of new Set([known, ...(executor?.replicas ?? [])])) {
+      if (node === 0) continue;
+      try {
+        const answer = await this.#askPartition(node, question);
+        if (node !== known) executor!.leaderIs(node);
+        return answer;
+      } catch (error) {
+        if (!isNotLed(error)) throw error;
+      }
+    }
+    throw new Error(`partition ${number} has no leader now`);
+  }
+
+  async #askPartition(node: number, question: PartitionQuestion): Promise<unknown> {
+    const { data, answerPartition } = this.#options;
+    if (node === data.node) return await answerPartition(question);
+    const link = this.#links.get(node)?.link;
+    if (link?.isUp !== true) throw new Error(notLedHere);
     return await inTime(link.ask({ what: 'partition', question }), leaderAnswerMs);
   }
 

@@ -44,20 +44,19 @@ export class PartitionMover {
     const { change, partitions } = definition.placement!;
     const { sources, targets, attempt } = change!;
     const { first, last } = partitions.find(({ number }) => number === source)!;
+    const into = targets.filter((target) => target.first <= last && target.last >= first);
     this.#options = options;
     this.attempt = attempt!;
     this.#home = sources[0]!;
     this.#copy = new PartitionCopy({
       sources: [{ pod, table: source }],
-      targets: targets
-        .filter((target) => target.first <= last && target.last >= first)
-        .map((target) => ({
-          sink: new GroupSink({ target: target.number, source, attempt: this.attempt, ask }),
-          table: target.number,
-          first: target.first,
-          last: target.last,
-        })),
-      isMerge: sources.length > targets.length,
+      targets: into.map((target) => ({
+        sink: new GroupSink({ target: target.number, source, attempt: this.attempt, ask }),
+        table: target.number,
+        first: target.first,
+        last: target.last,
+      })),
+      isMerge: into.some((target) => target.first < first || target.last > last),
     });
     this.#following = this.#follow();
     this.#following.catch((error: unknown) => this.#fail(error));
