@@ -108,8 +108,42 @@ test('a table is split, converted and merged under load', async () => {
   await verify(reader!, loads);
   await reader!.text('RPUSH', 'waited-for', 'come');
   expect(await popped).toContain('come');
+  await Promise.all([1, 2, 3].map((database) => divideWhileWritten(database)));
   for (const client of [...clients, blocked]) client.close();
 });
+
+/** An empty table is divided when the first rows are written to it: it has them all, divided or not. */
+async function divideWhileWritten(database: number): Promise<void> {
+  const writer = await RespClient.connect(cluster!.redisPort(database - 1));
+  await writer.command('SELECT', database);
+  const created = fetch(`${cluster!.nodes[0]!.admin}/v1/tables`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${cluster!.adminToken(0)}`,
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify({ table: String(database), partitions: 4 }),
+  });
+  let isOver = false;
+  const answer = created.then((response) => response.json());
+  void answer.finally(() => (isOver = true));
+  // Before its rows are counted, and between that and the change.
+  await sleep(40 * (database - 1));
+  let acknowledged = 0;
+  while (!isOver) {
+    expect(await writer.text('SET', `row:${acknowledged}`, 'x')).toBe('+OK');
+    acknowledged++;
+  }
+  const { partitions, error } = (await answer) as { partitions?: number; error?: unknown };
+  if (partitions === undefined) expect(JSON.stringify(error)).toContain('it holds');
+  else expect(partitions).toBe(4);
+  const values = await writer.pipeline(
+    Array.from({ length: acknowledged }, (_, i) => ['GET', `row:${i}`]),
+  );
+  expect(values.filter(({ type }) => type !== '$').length).toBe(0);
+  expect(await writer.text('DBSIZE')).toBe(`:${acknowledged}`);
+  writer.close();
+}
 
 test.runIf(changes > 0)(
   `${changes} random changes under load`,
