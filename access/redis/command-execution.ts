@@ -324,7 +324,7 @@ export class CommandExecution {
       if (place === undefined || !sent.send(place, route.pricer, entry, args, epochOf(route)))
         return false;
     } else {
-      if (!sent.mayFollow(route, owner.table, owner.version)) return false;
+      if (!sent.mayFollow(route, entry, owner.table, owner.version)) return false;
       sent.send(entry, args);
     }
     owner.commandsRun++;

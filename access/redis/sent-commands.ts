@@ -105,7 +105,7 @@ export class SentCommands implements LaneUser {
   #lane: RequestLane | undefined;
   #session: Session | undefined;
   #pricer: RowPricer | undefined;
-  /** Where the last answer was written, and from where on. */
+  /** Where the current answer was written, if it was, and from where on. */
   #writer: RespWriter | undefined;
   #mark = 0;
   /** Answers before `#next` that are yet to be settled: they are counted together, each alone costs as much. */
@@ -163,25 +163,34 @@ export class SentCommands implements LaneUser {
   }
 
   /** Whether a command to these pods, on this table, may go behind those that were sent. */
-  mayFollow({ remote, group }: Route, table: number, version: number): boolean {
+  mayFollow(
+    { remote, group }: Route,
+    entry: CommandEntry,
+    table: number,
+    version: number,
+  ): boolean {
     const pods = group === undefined ? remote : group.remote;
     return (
       group === this.#group &&
       pods !== undefined &&
       this.#session!.table === table &&
-      this.takes(pods, version)
+      this.takes(pods, entry, version)
     );
   }
 
-  /** Whether a command to these pods may be sent behind the earlier ones, regardless of its table. */
-  takes(remote: RemoteExecutor, version: number): boolean {
+  /**
+   * Whether a command to these pods may be sent behind the earlier ones, regardless of its table. One that an older node
+   * does not know is refused here, and waits until it is its turn.
+   */
+  takes(remote: RemoteExecutor, entry: CommandEntry, version: number): boolean {
     return (
       remote === this.#remote &&
       this.#state === State.sent &&
       this.#session!.version === version &&
       this.#kept.count < mostCommands &&
       this.#kept.bytes < mostBytes &&
-      !remote.link.isFull
+      !remote.link.isFull &&
+      this.#numberOf(entry, remote.link) !== undefined
     );
   }
 
@@ -197,7 +206,7 @@ export class SentCommands implements LaneUser {
     const number = link.isUp ? this.#numberOf(entry, link) : undefined;
     if (number === undefined) {
       const refused = link.isUp ? 'ERR the pod does not know the command' : linkEnded;
-      // In its turn, as others may be under way.
+      // No other one is under way. Its caller may have yet to do something.
       setImmediate(() => this.refused(1, 0, refused));
       return;
     }
@@ -273,6 +282,10 @@ export class SentCommands implements LaneUser {
     else if (this.#long !== undefined) this.#appendLong();
   }
 
+  takeBack(): void {
+    if (!this.#owner.closed) this.#writer?.rollback(this.#mark);
+  }
+
   #appendLong(): void {
     const owner = this.#owner;
     const writer = owner.answer();
@@ -289,6 +302,7 @@ export class SentCommands implements LaneUser {
       this.#runsAgain = true;
       this.#mayBeDone = true;
       this.#isUnknown = false;
+      this.#writer = undefined;
       this.#notRun(notReached);
       return;
     }
@@ -309,6 +323,7 @@ export class SentCommands implements LaneUser {
   #settle(writer: RespWriter): void {
     const { pos, buf } = writer;
     const mark = this.#mark;
+    this.#writer = undefined;
     if (mark < pos && buf[mark] === minus) {
       this.rest();
       const next = this.#next;
@@ -413,13 +428,22 @@ export class SentCommands implements LaneUser {
         break;
       }
       const { remote } = group;
-      if (this.#next < this.#kept.count && remote !== undefined && !owner.closed) {
+      if (this.#next === this.#kept.count || remote === undefined || owner.closed) continue;
+      // It may be of another release than the one before.
+      if (this.#areKnownTo(remote.link)) {
         this.#sendAgain(remote);
         return;
       }
     }
     this.#clear();
     owner.sentAreAnswered();
+  }
+
+  #areKnownTo(link: PodLink): boolean {
+    for (let i = this.#next; i < this.#kept.count; i++) {
+      if (this.#numberOf(this.#kept.entry(i), link) === undefined) return false;
+    }
+    return true;
   }
 
   #sendAgain(remote: RemoteExecutor): void {

@@ -1,9 +1,9 @@
 import { beforeEach, expect, test } from 'vitest';
 import { Arguments } from '../../universal-row/arguments.ts';
 import { Action, type Command } from '../../universal-row/command.ts';
-import { AnswerFlag } from '../../universal-row/protocol/row-messages.ts';
+import { AnswerFlag, Refusal } from '../../universal-row/protocol/row-messages.ts';
 import { ValueWriter } from '../../universal-row/protocol/values.ts';
-import { WireReader } from '../../universal-row/protocol/wire.ts';
+import { WireError, WireReader } from '../../universal-row/protocol/wire.ts';
 import type { Reply } from '../../universal-row/reply.ts';
 import type { GroupExecutor } from '../gateway/pods/group-executor.ts';
 import type { RemoteExecutor } from '../gateway/pods/remote-executor.ts';
@@ -19,11 +19,15 @@ const entryOf = (fullName: string): CommandEntry =>
     ...{ fullName, action: Action.fetch, run: () => {}, grows: false, isPeeking: false },
   }) as unknown as CommandEntry;
 const get = entryOf('get');
+/** Of a later release. */
+const added = entryOf('added');
 
 /** A group that another process leads, or this one. */
 class Group {
   isHere = false;
   isUp = true;
+  /** Its leader is of an older release. */
+  isOld = false;
   hold = -1;
   readonly held: number[] = [];
   readonly sent: { key: string; user: LaneUser }[] = [];
@@ -32,7 +36,7 @@ class Group {
   readonly link = {
     isUp: true,
     isFull: false,
-    numberOf: () => 0,
+    numberOf: (name: string) => (name === 'added' && this.isOld ? undefined : 0),
     takeLane: () => ({}),
     giveBack: () => {},
     leave: () => {},
@@ -48,6 +52,7 @@ class Group {
   takeNumber = (): number => 0;
   releaseNumber = (): void => {};
   written = (): void => {};
+  refusedBy = (): void => {};
 
   holdOn(hold: number): void {
     this.held.push(hold);
@@ -65,6 +70,11 @@ class Group {
     values.simple(key);
     user.values(0, new WireReader(values.buf, 0, values.pos));
     user.done();
+  }
+
+  /** The other process does not lead any more: it refuses all. */
+  refuse(): void {
+    for (const { user } of this.sent.splice(0)) user.refused(Refusal.notLeader, 0, '2');
   }
 
   get place(): PlacedPartition {
@@ -211,6 +221,42 @@ test('a command that another map places waits for all that went by the one befor
   expect(send(old, 'b')).toBe(true);
   for (let i = 0; i < 2; i++) old.answer();
   expect([told(), spread.isWaiting]).toEqual([['+a', '+b'], false]);
+});
+
+test('a command that an older node does not know waits for those before it', () => {
+  const group = new Group();
+  group.isOld = true;
+  begin(group, 'a');
+  const isSent = spread.send(group.place, undefined, added, words('b'), 1);
+  expect(isSent).toBe(false);
+  group.answer();
+  expect([told(), spread.isWaiting]).toEqual([['+a'], false]);
+});
+
+test('commands that come to an older leader, of which it does not know one, run one by one', async () => {
+  const group = new Group();
+  begin(group, 'a');
+  send(group, 'b');
+  spread.send(group.place, undefined, added, words('c'), 1);
+  group.isOld = true;
+  group.refuse();
+  await expect.poll(() => told().length).toBe(3);
+  expect([told(), group.sent.length, answered]).toEqual([['+a', '+b', '+c'], 0, 1]);
+});
+
+test('an answer that breaks off leaves none of its bytes, and its read runs again', async () => {
+  const group = new Group();
+  begin(group, 'a');
+  const { user } = group.sent.shift()!;
+  const values = new ValueWriter(64);
+  values.array(2);
+  values.simple('half');
+  values.u8(99);
+  expect(() => user.values(0, new WireReader(values.buf, 0, values.pos))).toThrow(WireError);
+  user.takeBack!();
+  user.failed();
+  await expect.poll(() => answered).toBe(1);
+  expect(told()).toEqual(['+a']);
 });
 
 test('a command waits where its group has no link, or what runs here takes its time', async () => {

@@ -209,7 +209,7 @@ export class SpreadCommands {
     const { remote } = group;
     if (remote === undefined) return false;
     const isWaiting = share.sent.isWaiting;
-    if (isWaiting && !share.sent.takes(remote, this.#owner.version)) return false;
+    if (isWaiting && !share.sent.takes(remote, entry, this.#owner.version)) return false;
     this.#sendTo(place, remote, pricer, entry, args);
     return true;
   }

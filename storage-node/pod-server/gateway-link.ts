@@ -136,8 +136,14 @@ export class GatewayLink implements LinkHandler, RequestsLink {
     if (this.isClosed) return;
     while (this.#backlog.length > 0 && !this.#isFull) {
       const { bytes, cameAt } = this.#backlog.shift()!;
-      this.#run(bytes, 0, bytes.length, cameAt);
       this.#turns.schedule();
+      try {
+        this.#run(bytes, 0, bytes.length, cameAt);
+      } catch (error) {
+        // Nobody reads the link here who would end it: as where a frame is run when it comes.
+        this.fail(error as Error);
+        return;
+      }
     }
     if (this.#backlog.length === 0) this.#link.pause(false);
   }

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { PodLink } from '../../access/gateway/pods/pod-link.ts';
 import { outcomeUnknown, RemoteExecutor } from '../../access/gateway/pods/remote-executor.ts';
+import { LongAnswer } from '../../access/redis/resp-writer.ts';
 import { ClusterListener } from '../../cluster-links/cluster-listener.ts';
 import { PodFixture, TextReply } from '../../storage-node/pod-fixture.ts';
 import { PodServer } from '../../storage-node/pod-server/pod-server.ts';
@@ -14,6 +15,8 @@ import type { Command } from '../../universal-row/command.ts';
 import type { TransactionWatch } from '../../universal-row/executor.ts';
 import { FrameReader, writeFrame } from '../../universal-row/protocol/frames.ts';
 import { ClientHandshake } from '../../universal-row/protocol/hello.ts';
+import { Answer, RowFrame } from '../../universal-row/protocol/row-messages.ts';
+import { ValueWriter } from '../../universal-row/protocol/values.ts';
 import { WireWriter } from '../../universal-row/protocol/wire.ts';
 import type { Reply } from '../../universal-row/reply.ts';
 import { RowWork } from '../../universal-row/row-work.ts';
@@ -177,6 +180,87 @@ test('values and answers larger than a frame', async () => {
   expect(whole.length).toBeGreaterThan(20_000 * 100);
   expect(whole.startsWith('%20000 ')).toBe(true);
 });
+
+/** A writer of answers of the given size at most. */
+function answerWithin(bytes: number): LongAnswer {
+  let left = bytes;
+  const keeper = { countError: () => {}, keepAnswer: (n: number) => (left -= n) >= 0 };
+  return new LongAnswer(keeper);
+}
+
+test('an answer for which the gateway has no memory is an error, and others go on', async () => {
+  for (const key of ['a', 'b']) await run('set', key, 'x'.repeat(100_000));
+  const words = ['a', 'missing', 'b', 'a', 'a', 'b'];
+  const one = answerWithin(0);
+  const all = answerWithin(300_000);
+  const error = /^-OOM [^\r]*\r\n$/;
+  const single = Promise.resolve(pods.execute(command(['mget', ...words]), one));
+  const isBegun = (reply: Reply): boolean => {
+    reply.array(words.length);
+    return true;
+  };
+  const gets = words.map((word) => command(['get', word]));
+  const together = Promise.resolve(pods.executeAll(gets, all, isBegun));
+  expect(await run('get', 'missing')).toBe('(nil)');
+  await Promise.all([single, together]);
+  for (const answer of [one, all]) expect(String(Buffer.concat(answer.take()))).toMatch(error);
+  expect([link.isUp, link.connects]).toEqual([true, 1]);
+});
+
+test('an answer of no sense ends the link, and its request has one error as all others of the link', async () => {
+  const values = new ValueWriter(64);
+  values.array(2);
+  values.simple('half');
+  values.u8(99);
+  const bad = answers(values.view());
+  listener.serve('pods', {
+    open: (other) => {
+      other.send(names(['get', 'set']));
+      return {
+        frame: () => void other.send(bad),
+        drained: () => {},
+        readEnd: () => {},
+        closed: () => {},
+      };
+    },
+  });
+  const stranger = newLink(listener.port);
+  await stranger.start();
+  const executor = new RemoteExecutor(stranger, () => undefined);
+  const replies = [new TextReply(), new TextReply()];
+  await Promise.all([
+    executor.execute(command(['get', 'a']), replies[0]!),
+    executor.execute(command(['set', 'a', '1']), replies[1]!),
+  ]);
+  stranger.close();
+  expect(replies.map(String)).toEqual([
+    '(error) ERR the link to the pod that has this table ended',
+    `(error) ${outcomeUnknown}`,
+  ]);
+});
+
+function names(all: readonly string[]): Buffer {
+  const writer = new WireWriter();
+  writer.varint(all.length);
+  for (const name of all) writer.string(name);
+  return frameOf(RowFrame.names, writer.view());
+}
+
+/** The answer to the first request of lane 0. */
+function answers(values: Buffer): Buffer {
+  const writer = new WireWriter();
+  writer.u8(Answer.values);
+  writer.varint(0);
+  writer.u8(0);
+  writer.raw(values, 0, values.length);
+  return frameOf(RowFrame.answers, writer.view());
+}
+
+function frameOf(type: number, payload: Buffer): Buffer {
+  const writer = new WireWriter();
+  writeFrame(writer, type, 0, payload);
+  return Buffer.from(writer.view());
+}
 
 test('requests of many clients are answered, each with its own answer', async () => {
   const answers = await Promise.all(

@@ -396,14 +396,21 @@ export class PodLink {
 
   #answered(lane: RequestLane, reader: WireReader): void {
     const flags = reader.u8();
-    const user = lane.users.take();
+    const user = lane.users.first;
     if (user === undefined) throw new WireError('an answer to nothing');
     if (user !== this.#answeredLast) this.#rest(user);
-    if (flags & AnswerFlag.hasWords) {
-      readReplacedWords(reader, (word, by) => user.replace?.(word, by));
+    try {
+      if (flags & AnswerFlag.hasWords) {
+        readReplacedWords(reader, (word, by) => user.replace?.(word, by));
+      }
+      user.values(flags, reader);
+      if (flags & AnswerFlag.hasWork) readWork(reader, user.work ?? this.#unmetered);
+    } catch (error) {
+      // The link ends, of which the lane tells all users that it still has: this one too.
+      user.takeBack?.();
+      throw error;
     }
-    user.values(flags, reader);
-    if (flags & AnswerFlag.hasWork) readWork(reader, user.work ?? this.#unmetered);
+    lane.users.take();
     user.done();
   }
 

@@ -20,7 +20,7 @@ import {
   replacedText,
   type Session,
 } from '../../../universal-row/protocol/row-messages.ts';
-import { copyValue, copyValues } from '../../../universal-row/protocol/values.ts';
+import { copyValue, copyValues, ValueWriter } from '../../../universal-row/protocol/values.ts';
 import { WireReader } from '../../../universal-row/protocol/wire.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import type { RowWork } from '../../../universal-row/row-work.ts';
@@ -222,6 +222,8 @@ class RemoteCall implements LaneUser {
   readonly #resolve: (answer: Reply | void) => void;
   /** The rest of a long answer is dropped, as there was no memory for it. */
   #isDropped = false;
+  /** Where the values of the answer begin, once they are there. */
+  #mark: number | undefined;
 
   constructor(
     link: PodLink,
@@ -262,10 +264,34 @@ class RemoteCall implements LaneUser {
   }
 
   values(flags: number, reader: WireReader): void {
+    this.#mark = this.reply.mark();
     if (flags & AnswerFlag.isUnknown) this.unknown();
-    else if ((flags & (AnswerFlag.isEmpty | AnswerFlag.wasInParts)) === 0) {
+    else this.take(flags, reader);
+  }
+
+  protected take(flags: number, reader: WireReader): void {
+    if (flags & (AnswerFlag.isEmpty | AnswerFlag.wasInParts)) return;
+    const error = this.copy(reader);
+    if (error !== undefined) this.reply.error(error.message);
+  }
+
+  /** Copies the next value. Where there is no memory for it, what was taken of the answer goes, and the error is returned. */
+  protected copy(reader: WireReader): CommandError | undefined {
+    const from = reader.pos;
+    try {
       copyValue(reader, this.reply);
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+      this.takeBack();
+      reader.pos = from;
+      skipValue(reader);
+      return error;
     }
+  }
+
+  takeBack(): void {
+    if (this.#mark !== undefined) this.reply.rollback(this.#mark);
   }
 
   done(): void {
@@ -327,15 +353,11 @@ class RemoteTransaction extends RemoteCall {
     this.#parts.push(Buffer.from(values));
   }
 
-  override values(flags: number, reader: WireReader): void {
+  protected override take(flags: number, reader: WireReader): void {
     const watch = this.#watch;
-    if (flags & AnswerFlag.isUnknown) {
-      this.unknown();
-      return;
-    }
     if ((flags & AnswerFlag.isTransaction) === 0) {
       // The transaction did not run: the only value has the reason.
-      super.values(flags, reader);
+      super.take(flags, reader);
       return;
     }
     const hasRun = (flags & AnswerFlag.notRun) === 0;
@@ -343,9 +365,22 @@ class RemoteTransaction extends RemoteCall {
     if (!this.#before(this.reply) || !hasRun) return;
     const isLong = (flags & AnswerFlag.wasInParts) !== 0;
     const from = isLong ? new WireReader(Buffer.concat(this.#parts)) : reader;
+    let error: CommandError | undefined;
     for (const command of this.#commands) {
       if (command.isLocal === true) command.transform(noRows, command.args, this.reply);
-      else copyValue(from, this.reply);
+      else error = this.copy(from) ?? error;
+      // The others run to their end; one error is the answer of all.
+      if (error !== undefined) this.takeBack();
     }
+    if (error !== undefined) this.reply.error(error.message);
   }
+}
+
+let skipped: ValueWriter | undefined;
+
+/** Goes behind the next value. */
+function skipValue(reader: WireReader): void {
+  skipped ??= new ValueWriter(256);
+  skipped.reset(false);
+  copyValue(reader, skipped);
 }

@@ -14,6 +14,8 @@ export interface LaneUser {
   part(values: Buffer): void;
   /** The answer: takes its values, and nothing more, from the reader. */
   values(flags: number, reader: WireReader): void;
+  /** After `values`, or an exception in it: the answer makes no sense, and what was taken of it goes. `failed` follows. */
+  takeBack?(): void;
   /** After `values`: `work` is counted. */
   done(): void;
   /** No more answers come to it for now: what it counts for several together is due. */
