@@ -55,6 +55,10 @@ export abstract class ClientConnection<C extends Client & TickClient> extends Se
     return this.server.tick.open(this.client);
   }
 
+  pushed(mark: number, isKept = false): void {
+    this.server.tick.pushed(mark, isKept);
+  }
+
   /** Copies a separately written reply to the end of the connection's output. */
   append(own: RespWriter): void {
     this.answer().rawBytes(own.buf, 0, own.pos);

@@ -1,6 +1,10 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import type { Executor, Outcome } from '../../universal-row/executor.ts';
 import { CommandTick, type TickClient, tickOutputBytes } from './command-tick.ts';
+import { FanOut } from './fan-out.ts';
+import type { HeldMemory } from './held-memory.ts';
+import { Monitors } from './monitors.ts';
+import { type TrackingState, TrackingTable } from './tracking.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -241,6 +245,65 @@ test('of a tick that is lost, what was evaluated in it was not done, and the res
   settled.pop()!('lost');
   expect(sent.at(-1)).toBe(`a ${may}`);
 });
+
+test.each(['lost', 'unknown'] as const)(
+  'of a tick that is %s no message of RESP2 becomes an error, and what clears caches is sent',
+  async (outcome) => {
+    const settled: ((outcome: Outcome) => void)[] = [];
+    const executor = {
+      endTurn: () => 1,
+      whenSettled: (_position: number, then: (outcome: Outcome) => void) => settled.push(then),
+    } as unknown as Executor;
+    const tick = tickWith(() => [executor]);
+    const { client } = bench();
+    const sent = new Map<string, string>();
+    const one = (name: string) => {
+      const it: TickClient = {
+        ...client(name, 0),
+        send: (bytes, start, end) => {
+          sent.set(name, bytes.toString('latin1', start, end).replaceAll('\r\n', ' '));
+          return true;
+        },
+      };
+      return Object.assign(it, {
+        ...{ id: 1, db: 0, address: '', tenant: { number: 0 } },
+        tracking: undefined as TrackingState | undefined,
+        ...{ channels: new Set<string>(), patterns: new Set<string>() },
+        ...{ shardChannels: new Set<string>(), held: undefined as unknown as HeldMemory },
+        closed: false,
+        answer: () => tick.open(it),
+        pushed: (mark: number, isKept = false) => tick.pushed(mark, isKept),
+      });
+    };
+    const [subscriber, cacher, monitor] = [one('subscriber'), one('cacher'), one('monitor')];
+    const monitors = new Monitors<typeof monitor>();
+    monitors.add(monitor);
+    const audience = { listeners: new Set([subscriber, cacher]), pattern: undefined };
+    const publish = (text: string): void => {
+      const payload = Buffer.from(text);
+      const message = { channel: Buffer.from('c'), payload, isSharded: false };
+      void new FanOut().send(message, [audience], 2);
+    };
+    const table = new TrackingTable(() => cacher);
+    cacher.channels.add('__redis__:invalidate');
+    table.clients.add({ ...one('tracker'), tracking: { redirect: 1 } as TrackingState });
+    publish('1');
+    tick.open(subscriber).simple('PONG');
+    publish('2');
+    table.flushed();
+    monitors.hear(0, '+1.5 [0 a] "get" "k"\r\n+1.6 [0 a] "get" "k"\r\n');
+    tick.open(monitor).ok();
+    publish('3');
+    await rounds(1);
+    settled[0]!(outcome);
+    const error = '-ERR outcome unknown ';
+    expect(Object.fromEntries(sent)).toEqual({
+      subscriber: error,
+      cacher: '*3 $7 message $20 __redis__:invalidate $-1 ',
+      monitor: error,
+    });
+  },
+);
 
 test('answers leave in order for each client, whichever log is settled first', async () => {
   const settled: [string, (outcome: Outcome) => void][] = [];

@@ -10,7 +10,13 @@ import type { PodAdmission } from '../../contracts/pod-admission.ts';
 import type { ViewedBuffer } from '../../universal-row/bytes.ts';
 import { type Outcome, outcomeOfBoth, type TurnMember } from '../../universal-row/executor.ts';
 import { initialBytes, RespWriter } from './resp-writer.ts';
-import { type AnsweredClient, sendAll, type TickAnswers, UnsentAnswers } from './unsent-answers.ts';
+import {
+  type AnsweredClient,
+  type MessageRange,
+  sendAll,
+  type TickAnswers,
+  UnsentAnswers,
+} from './unsent-answers.ts';
 
 /** A connection as a tick reads from it and writes to it. */
 export interface TickClient extends StepSource, AnsweredClient {
@@ -72,6 +78,8 @@ export class CommandTick<C extends TickClient = TickClient> {
   #starts: number[] = [];
   /** Where answers begin and end of which `evaluated` was told; ones in a row are one. */
   #evaluated: number[] = [];
+  /** Messages that `pushed` was told of; undefined in most ticks, which have none. */
+  #messages: MessageRange[] | undefined;
   #isScheduled = false;
   #lastReader: C | undefined;
   #readsToBeAlone = readsToBeAlone;
@@ -117,6 +125,7 @@ export class CommandTick<C extends TickClient = TickClient> {
     if (last >= 0 && owners[last] === client) {
       this.writer.pos = Math.max(mark, this.#starts[last]!);
       if (this.#evaluated.length > 0) this.#cutEvaluated();
+      if (this.#messages !== undefined) this.#cutMessages(this.#messages);
     }
   }
 
@@ -126,6 +135,25 @@ export class CommandTick<C extends TickClient = TickClient> {
     while (evaluated.length > 0 && evaluated.at(-2)! >= pos) evaluated.length -= 2;
     const last = evaluated.length - 1;
     if (last > 0 && evaluated[last]! > pos) evaluated[last] = pos;
+  }
+
+  #cutMessages(messages: MessageRange[]): void {
+    const { pos } = this.writer;
+    while (messages.length > 0 && messages.at(-1)!.start >= pos) messages.pop();
+    const last = messages.at(-1);
+    if (last !== undefined && last.end > pos) last.end = pos;
+  }
+
+  /**
+   * What has been written from `mark` on is no answer but messages, which nothing in the bytes may tell. They go where
+   * the log loses this tick, or may have; with `isKept` they are sent all the same.
+   */
+  pushed(mark: number, isKept: boolean): void {
+    const end = this.writer.pos;
+    const messages = (this.#messages ??= []);
+    const last = messages.at(-1);
+    if (last !== undefined && last.end === mark && last.isKept === isKept) last.end = end;
+    else messages.push({ start: mark, end, isKept });
   }
 
   /**
@@ -264,10 +292,19 @@ export class CommandTick<C extends TickClient = TickClient> {
     const owners = this.#owners;
     const starts = this.#starts;
     const evaluated = this.#evaluated;
-    const isFree = sendAll({ buf: writer.buf, owners, starts, end: writer.pos, evaluated });
+    const messages = this.#messages;
+    const isFree = sendAll({
+      buf: writer.buf,
+      owners,
+      starts,
+      end: writer.pos,
+      evaluated,
+      messages,
+    });
     owners.length = 0;
     starts.length = 0;
     evaluated.length = 0;
+    this.#messages = undefined;
     if (isFree) writer.reset();
     else this.#renewBuffer();
   }
@@ -288,10 +325,12 @@ export class CommandTick<C extends TickClient = TickClient> {
     const answers = {
       ...{ buf: writer.buf, end: writer.pos },
       ...{ owners: this.#owners, starts: this.#starts, evaluated: this.#evaluated },
+      messages: this.#messages,
     };
     this.#owners = [];
     this.#starts = [];
     this.#evaluated = [];
+    this.#messages = undefined;
     this.#renewBuffer();
     return answers;
   }
@@ -323,6 +362,7 @@ export class CommandTick<C extends TickClient = TickClient> {
     this.#owners = [];
     this.#starts = [];
     this.#evaluated = [];
+    this.#messages = undefined;
     this.#renewBuffer();
     for (const client of owners) client.destroy();
     throw error;

@@ -102,6 +102,7 @@ export class FanOut {
 function write(subscriber: Subscriber, message: PublishedMessage, { pattern }: Audience): void {
   const { channel, payload, isSharded } = message;
   const out = subscriber.answer();
+  const mark = out.pos;
   if (pattern === undefined) {
     out.push(3);
     out.text(isSharded ? 'smessage' : 'message');
@@ -112,4 +113,6 @@ function write(subscriber: Subscriber, message: PublishedMessage, { pattern }: A
   }
   out.bulk(channel, 0, channel.length);
   out.bulk(payload, 0, payload.length);
+  // In RESP3 the bytes tell it.
+  if (out.version < 3) subscriber.pushed(mark);
 }

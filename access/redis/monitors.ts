@@ -10,6 +10,8 @@ interface Monitored {
   readonly address: string;
   readonly tenant: { readonly number: number };
   answer(): RespWriter;
+  /** What was written for it from `mark` on is no answer. */
+  pushed(mark: number): void;
 }
 
 /** The other nodes of a cluster. */
@@ -66,7 +68,7 @@ export class Monitors<C extends Monitored = Monitored> {
 
   show(client: C, line: string): void {
     for (const monitor of this.#clients) {
-      if (monitor.tenant === client.tenant) monitor.answer().raw(line);
+      if (monitor.tenant === client.tenant) write(monitor, line);
     }
     if (this.isWatchedElsewhere) this.elsewhere?.show(client.tenant.number, line);
   }
@@ -74,9 +76,16 @@ export class Monitors<C extends Monitored = Monitored> {
   /** Shows lines of another node. */
   hear(tenant: number, lines: string): void {
     for (const monitor of this.#clients) {
-      if (monitor.tenant.number === tenant) monitor.answer().raw(lines);
+      if (monitor.tenant.number === tenant) write(monitor, lines);
     }
   }
+}
+
+function write(monitor: Monitored, lines: string): void {
+  const out = monitor.answer();
+  const mark = out.pos;
+  out.raw(lines);
+  monitor.pushed(mark);
 }
 
 function lineOf(db: number, from: string, args: Arguments): string {

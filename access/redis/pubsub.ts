@@ -19,6 +19,11 @@ export interface Subscriber {
   readonly closed: boolean;
   /** The writer for its output. */
   answer(): RespWriter;
+  /**
+   * What was written for it from `mark` on is a message, and no answer. It is not sent where writes of this tick may be
+   * lost, unless `isKept` says so.
+   */
+  pushed(mark: number, isKept?: boolean): void;
 }
 
 /** Subscribers of a channel, or by a pattern that the channel matches. */

@@ -202,6 +202,7 @@ export class TrackingTable<C extends TrackingClient = TrackingClient> {
       target !== client;
     if (target.closed || target.closing || (target.version < 3 && !isListening)) return;
     const out = target.answer();
+    const mark = out.pos;
     if (target.version >= 3) {
       out.push(2);
       out.text('invalidate');
@@ -210,14 +211,15 @@ export class TrackingTable<C extends TrackingClient = TrackingClient> {
       out.text('message');
       out.text(channel);
     }
-    if (keys === undefined) {
-      out.nil();
-      return;
+    if (keys === undefined) out.nil();
+    else {
+      out.array(keys.length);
+      for (const key of keys) {
+        const bytes = Buffer.from(key, 'latin1');
+        out.bulk(bytes, 0, bytes.length);
+      }
     }
-    out.array(keys.length);
-    for (const key of keys) {
-      const bytes = Buffer.from(key, 'latin1');
-      out.bulk(bytes, 0, bytes.length);
-    }
+    // In RESP3 the bytes tell it.
+    if (target.version < 3) target.pushed(mark, true);
   }
 }

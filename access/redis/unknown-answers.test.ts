@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { asErrors } from './unknown-answers.ts';
+import { asErrors, type Fate } from './unknown-answers.ts';
 
 const unknown = '-ERR outcome unknown\r\n';
 const notDone = '-CLUSTERDOWN The partition has lost its leader, and the command was not done\r\n';
@@ -33,7 +33,7 @@ test('each answer becomes an error of its own, which says whether it may have be
         if (isLost) lost.add(Buffer.byteLength(bytes));
         bytes += text;
       }
-      const found = asErrors(Buffer.from(bytes), (at) => lost.has(at));
+      const found = asErrors(Buffer.from(bytes), (at) => (lost.has(at) ? 'lost' : 'unknown'));
       expect(found?.toString()).toBe(answers.map(([, is]) => (is ? notDone : unknown)).join(''));
     }),
   );
@@ -45,7 +45,7 @@ test('what is not whole is no answer', () => {
       const bytes = Buffer.from(whole);
       const cut = bytes.subarray(0, Math.max(1, bytes.length - less));
       if (cut.length === bytes.length) return;
-      expect(asErrors(cut, () => false)).toBeUndefined();
+      expect(asErrors(cut, () => 'unknown')).toBeUndefined();
     }),
   );
 });
@@ -53,6 +53,21 @@ test('what is not whole is no answer', () => {
 test('messages go, but for those that clear caches', () => {
   const clear = '>2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n';
   const message = '>3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nm\r\n';
-  const found = asErrors(Buffer.from(`+OK\r\n${message}${clear}:1\r\n`), () => false);
+  const found = asErrors(Buffer.from(`+OK\r\n${message}${clear}:1\r\n`), () => 'unknown');
   expect(found?.toString()).toBe(`${unknown}${clear}${unknown}`);
+});
+
+test('so they do where nothing in their bytes tells them from answers', () => {
+  const clear = '*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n*1\r\n$1\r\nk\r\n';
+  const message = '*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nm\r\n';
+  const items = ['+OK\r\n', message, clear, ':1\r\n', '+1.5 [0 lua] "set"\r\n'];
+  const fates: Fate[] = ['lost', 'dropped', 'kept', 'unknown', 'dropped'];
+  const at = new Map<number, Fate>();
+  let bytes = '';
+  for (const [i, item] of items.entries()) {
+    at.set(bytes.length, fates[i]!);
+    bytes += item;
+  }
+  const found = asErrors(Buffer.from(bytes), (from) => at.get(from)!);
+  expect(found?.toString()).toBe(`${notDone}${clear}${unknown}`);
 });

@@ -84,21 +84,28 @@ class AnswerWalk {
 }
 
 /**
- * As many errors as there are answers in the bytes; undefined if these are not whole answers. Of pushed messages only the
- * invalidations of cached keys stay. `isLost` is asked whether nothing of what the answer at a position is of was done.
+ * What becomes of an item: `lost` is an answer to what was not done, `unknown` one to what may have been. Messages that
+ * look like answers, as those of RESP2 do, are `dropped` or `kept`.
  */
-export function asErrors(bytes: Buffer, isLost: (at: number) => boolean): Buffer | undefined {
+export type Fate = 'lost' | 'unknown' | 'dropped' | 'kept';
+
+/**
+ * As many errors as there are answers in the bytes; undefined if these are not whole answers. Of pushed messages only the
+ * invalidations of cached keys stay. `fateOf` is asked about the item at a position.
+ */
+export function asErrors(bytes: Buffer, fateOf: (at: number) => Fate): Buffer | undefined {
   const walk = new AnswerWalk(bytes);
   const parts: Buffer[] = [];
   try {
     while (!walk.isAtEnd) {
       const { at: from, sign } = walk;
       walk.skip();
-      if (sign !== Sign.push) parts.push(isLost(from) ? lost : unknown);
-      else {
-        const message = bytes.subarray(from, walk.at);
-        if (message.subarray(0, 32).includes(invalidate)) parts.push(message);
-      }
+      const item = bytes.subarray(from, walk.at);
+      const fate = fateOf(from);
+      if (fate === 'kept') parts.push(item);
+      else if (sign === Sign.push) {
+        if (item.subarray(0, 32).includes(invalidate)) parts.push(item);
+      } else if (fate !== 'dropped') parts.push(fate === 'lost' ? lost : unknown);
     }
   } catch (thrown) {
     if (thrown instanceof RangeError) return undefined;

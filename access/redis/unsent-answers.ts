@@ -3,7 +3,7 @@
 
 import type { ViewedBuffer } from '../../universal-row/bytes.ts';
 import type { Outcome } from '../../universal-row/executor.ts';
-import { asErrors } from './unknown-answers.ts';
+import { asErrors, type Fate } from './unknown-answers.ts';
 
 /** A connection as answers are sent to it. */
 export interface AnsweredClient {
@@ -25,6 +25,15 @@ export interface TickAnswers<C> {
   readonly end: number;
   /** Pairs of a start and an end: answers between are of what was evaluated in this tick, and of nothing else. */
   readonly evaluated: readonly number[];
+  readonly messages: readonly MessageRange[] | undefined;
+}
+
+/** Messages between answers. */
+export interface MessageRange {
+  readonly start: number;
+  end: number;
+  /** They are sent whatever becomes of the tick. */
+  readonly isKept: boolean;
 }
 
 /** The answers of a tick, or of some of its clients, and how they are to leave. */
@@ -132,23 +141,27 @@ export class UnsentAnswers<C extends AnsweredClient> {
 
   /** A client that had a part only of an answer cannot be told. */
   #sendErrors(
-    { buf, owners, starts, end, evaluated }: TickAnswers<C>,
+    { buf, owners, starts, end, evaluated, messages = [] }: TickAnswers<C>,
     clients: ReadonlySet<C> | undefined,
     outcome: 'lost' | 'unknown',
   ): void {
     this.#listener.unknown();
     const lost = outcome === 'lost' ? evaluated : [];
     let span = 0;
+    let next = 0;
     // Asked of one position after the other.
-    const isLost = (at: number): boolean => {
+    const fateOf = (at: number): Fate => {
+      while (next < messages.length && messages[next]!.end <= at) next++;
+      const message = messages[next];
+      if (message !== undefined && message.start <= at) return message.isKept ? 'kept' : 'dropped';
       while (span < lost.length && lost[span + 1]! <= at) span += 2;
-      return span < lost.length && lost[span]! <= at;
+      return span < lost.length && lost[span]! <= at ? 'lost' : 'unknown';
     };
     for (const [i, client] of owners.entries()) {
       if (clients?.has(client) === false) continue;
       const from = starts[i]!;
       const own = buf.subarray(from, starts[i + 1] ?? end);
-      const bytes = asErrors(own, (at) => isLost(from + at));
+      const bytes = asErrors(own, (at) => fateOf(from + at));
       if (bytes === undefined) client.destroy();
       else if (bytes.length > 0) client.send(bytes, 0, bytes.length);
       else if (client.closing) client.endSoon();
