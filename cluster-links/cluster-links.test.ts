@@ -338,4 +338,21 @@ describe('strangers', () => {
     await expect.poll(() => closed).toBe(100);
     await linked(listener.port);
   });
+
+  test.each(kinds)('that hold all places have peers link all the same: %s', async (encryption) => {
+    const { listener, ends } = await listen({ encryption, helloMs: 60_000 });
+    const sockets = Array.from({ length: 80 }, () => connect(listener.port, host));
+    let open = 0;
+    for (const socket of sockets) {
+      socket.on('error', () => undefined);
+      socket.on('connect', () => open++);
+      socket.on('close', () => open--);
+    }
+    await expect.poll(() => open).toBe(64);
+    for (let i = 0; i < 3; i++) (await linked(listener.port, { encryption })).say(Buffer.from('x'));
+    await expect.poll(() => ends.map(({ heard }) => heard.length)).toEqual([1, 1, 1]);
+    expect(listener.links).toBe(3);
+    await expect.poll(() => open).toBeLessThan(64);
+    for (const socket of sockets) socket.destroy();
+  });
 });

@@ -24,7 +24,10 @@ import { moveToSharedReads } from './shared-buffer.ts';
 
 type LinkReport = (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 
-/** Limit of unauthenticated links: only the cluster's own processes connect here. */
+/**
+ * Limit of unauthenticated links: only the cluster's own processes connect here. One more ends the oldest of them:
+ * a process of the cluster is known within a few round trips, and finds a place although others hold all and say nothing.
+ */
 const maxStrangers = 64;
 /** Further refusals within this time are counted, not reported. */
 const reportMs = 1000;
@@ -101,14 +104,14 @@ export class ClusterListener {
   #accept(socket: Socket): void {
     const key = keyOf(socket);
     if (this.#strangers.size >= maxStrangers) {
-      socket.destroy();
-      return;
+      const [oldest] = this.#strangers.keys();
+      this.#dismiss(oldest!, 'too many others came before its hello');
     }
     const stranger = { socket, timer: undefined as NodeJS.Timeout | undefined };
-    stranger.timer = setTimeout(() => {
-      this.#refusedOne(socket.remoteAddress, 'no hello in time');
-      stranger.socket.destroy();
-    }, this.#context.helloMs ?? defaultHelloMs);
+    stranger.timer = setTimeout(
+      () => this.#dismiss(key, 'no hello in time'),
+      this.#context.helloMs ?? defaultHelloMs,
+    );
     stranger.timer.unref();
     this.#strangers.set(key, stranger);
     socket.on('error', () => undefined);
@@ -118,6 +121,13 @@ export class ClusterListener {
       else if (this.#mayBePlain(socket)) this.#beginPlain(socket, key, first);
       else this.#refusePlain(socket);
     });
+  }
+
+  #dismiss(key: string, why: string): void {
+    const { socket } = this.#strangers.get(key)!;
+    this.#isKnown(key);
+    this.#refusedOne(socket.remoteAddress, why);
+    socket.destroy();
   }
 
   #mayBePlain({ localAddress, remoteAddress }: Socket): boolean {
@@ -136,7 +146,7 @@ export class ClusterListener {
     this.#tls.emit('connection', socket);
   }
 
-  /** The link is authenticated. */
+  /** The link is authenticated, or gone. */
   #isKnown(key: string): void {
     clearTimeout(this.#strangers.get(key)?.timer);
     this.#strangers.delete(key);
