@@ -1,14 +1,17 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ClusterDirectory } from './cluster-directory.ts';
 
 let path: string;
 beforeEach(() => {
   path = mkdtempSync(join(tmpdir(), 'polyrow-cluster-directory-'));
 });
-afterEach(() => rmSync(path, { recursive: true }));
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(path, { recursive: true });
+});
 
 test('ports follow from the base port, ten a node', async () => {
   const { nodes } = await ClusterDirectory.open(path, 2, 21_000);
@@ -26,6 +29,21 @@ test('free ports are kept for the next start, and nodes can be added', async () 
   const grown = await ClusterDirectory.open(path, 5, undefined);
   expect(grown.nodes.slice(0, 3)).toEqual(first.nodes);
   expect(grown.nodes).toHaveLength(5);
+});
+
+test('free ports of a cluster whose nodes have yet to start are not those of another one', async () => {
+  const other = mkdtempSync(join(tmpdir(), 'polyrow-cluster-directory-'));
+  try {
+    const first = await ClusterDirectory.open(path, 3, undefined);
+    const base = (first.nodes[0]!.redis + 1 - 20_000) / 12_000;
+    // It tries the same ports first.
+    vi.spyOn(Math, 'random').mockReturnValueOnce(base);
+    const second = await ClusterDirectory.open(other, 3, undefined);
+    const bases = [first, second].flatMap(({ nodes }) => nodes.map(({ redis }) => redis));
+    expect(new Set(bases).size).toBe(6);
+  } finally {
+    rmSync(other, { recursive: true });
+  }
 });
 
 test.each<[number | undefined, number | undefined, string]>([

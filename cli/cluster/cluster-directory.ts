@@ -2,7 +2,7 @@
 // next start brings the same cluster up again.
 
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { join, resolve } from 'node:path';
 import { ExitError } from '../../server/lifecycle/exit-error.ts';
 
@@ -18,6 +18,11 @@ const fileName = 'cluster.json';
 /** With a base port, each node has so many from there on. */
 const portsPerNode = 10;
 const clusterPortCount = 3;
+/**
+ * The last port of a node is of no node. The process that runs the cluster listens on it for as long as it lives, so that
+ * another cluster which looks for free ports does not take those of a node that has yet to start, or starts again.
+ */
+const guardOffset = portsPerNode - 1;
 const mostNodes = 20;
 
 export class ClusterDirectory {
@@ -55,13 +60,15 @@ export class ClusterDirectory {
     while (all.length < wanted) {
       const base = basePort ?? all[0]?.redis;
       const next = base === undefined ? undefined : portsFrom(base, all.length);
-      const isNext = next !== undefined && (basePort !== undefined || (await areFree(next)));
+      const isNext = next !== undefined && (basePort !== undefined || (await reserve(next)));
       all.push(isNext ? next : await freePorts(all));
     }
     if (basePort !== undefined && all[0]!.redis !== basePort) {
       throw new ExitError(`the ports of ${path} begin at ${all[0]!.redis}, not at ${basePort}`, 2);
     }
     if (all.length > known.length) write(path, all);
+    // These are its own in any case; the guards of those that were chosen just now are held already.
+    for (const { redis } of all) await listenOn(redis + guardOffset);
     return new ClusterDirectory(path, all);
   }
 
@@ -72,6 +79,12 @@ export class ClusterDirectory {
 
   nodePath(index: number): string {
     return join(this.path, `node-${index + 1}`);
+  }
+
+  /** A port of a node, which has not started, that another program listens on. */
+  async usedPort(index: number): Promise<number | undefined> {
+    for (const port of portsOf(this.nodes[index]!)) if (!(await isFree(port))) return port;
+    return undefined;
   }
 
   logFile(index: number): string {
@@ -102,22 +115,39 @@ async function freePorts(others: readonly NodePorts[]): Promise<NodePorts> {
     const redis = firstPort + Math.floor(Math.random() * blocks) * portsPerNode;
     if (taken.has(redis)) continue;
     const ports = portsFrom(redis, 0);
-    if (await areFree(ports)) return ports;
+    if (await reserve(ports)) return ports;
   }
   throw new ExitError('there are no free ports: name some by --base-port');
 }
 
-async function areFree({ redis, cluster }: NodePorts): Promise<boolean> {
-  const length = cluster - redis + clusterPortCount;
-  const ports = Array.from({ length }, (_, i) => redis + i);
-  return (await Promise.all(ports.map(isFree))).every(Boolean);
+/** Holds the ports for this process; false where one of them is in use or another cluster holds them. */
+async function reserve(ports: NodePorts): Promise<boolean> {
+  const guard = await listenOn(ports.redis + guardOffset);
+  if (guard === undefined) return false;
+  const areFree = await Promise.all(portsOf(ports).map(isFree));
+  if (areFree.every(Boolean)) return true;
+  guard.close();
+  return false;
 }
 
-function isFree(port: number): Promise<boolean> {
-  const server = createServer();
+function portsOf({ redis, influx, admin, cluster }: NodePorts): number[] {
+  const ofCluster = Array.from({ length: clusterPortCount }, (_, i) => cluster + i);
+  return [redis, influx, admin, ...ofCluster];
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = await listenOn(port);
+  if (server === undefined) return false;
+  await new Promise((closed) => server.close(closed));
+  return true;
+}
+
+/** Undefined when the port is in use. The process ends although the server listens. */
+function listenOn(port: number): Promise<Server | undefined> {
+  const server = createServer((socket) => socket.destroy()).unref();
   return new Promise((settle) => {
-    server.once('error', () => settle(false));
-    server.listen({ host: '127.0.0.1', port }, () => server.close(() => settle(true)));
+    server.once('error', () => settle(undefined));
+    server.listen({ host: '127.0.0.1', port }, () => settle(server));
   });
 }
 

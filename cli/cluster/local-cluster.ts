@@ -70,6 +70,7 @@ export class LocalCluster {
 
   async #start(): Promise<void> {
     const [first, ...others] = this.#nodes;
+    for (const node of this.#nodes) await node.check();
     first!.start();
     const path = this.directory.nodePath(0);
     const isFormed = existsSync(join(path, 'cluster')) && readNodeIdentity(path) !== undefined;

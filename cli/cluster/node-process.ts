@@ -1,14 +1,17 @@
 // A node of a cluster on this machine, with a log file and ports of its own.
 
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { adminTokenFile } from '../../server/lifecycle/admin-token.ts';
+import { lockHolder } from '../../server/lifecycle/data-directory.ts';
 import { ExitError } from '../../server/lifecycle/exit-error.ts';
 import { AdminClient } from '../commands/admin-client.ts';
 import type { ClusterDirectory, NodePorts } from './cluster-directory.ts';
 import { KeptProcess } from './kept-process.ts';
 
 const pollMs = 100;
+/** In a node's directory while its admin port serves; one that was killed leaves it there. */
+const endpointFile = 'admin-endpoint';
 
 interface NodeProcessOptions {
   directory: ClusterDirectory;
@@ -34,6 +37,7 @@ export class NodeProcess {
       name: `node ${index + 1}`,
       words: [...this.#settings(), ...flags],
       stdio: () => {
+        this.#forgetEndpoint();
         const log = openSync(directory.logFile(index), 'a', 0o600);
         return { stdio: ['ignore', log, log], opened: () => closeSync(log) };
       },
@@ -41,9 +45,7 @@ export class NodeProcess {
       takesEnvironment: false,
       ...{ restarts, onExit },
       isOver: () =>
-        lastLine(directory.logFile(index)).includes('was removed from the cluster')
-          ? 'was removed from the cluster'
-          : undefined,
+        wasRemoved(directory.logFile(index)) ? 'was removed from the cluster' : undefined,
     });
   }
 
@@ -67,8 +69,39 @@ export class NodeProcess {
     return new AdminClient({ url: this.adminUrl, token });
   }
 
+  /** Throws `ExitError` when it cannot be started, as its directory or one of its ports is in use. */
+  async check(): Promise<void> {
+    const { directory, index } = this.#options;
+    const path = directory.nodePath(index);
+    const holder = lockHolder(path);
+    if (holder !== undefined) {
+      throw new ExitError(`node ${index + 1} runs already: process ${holder} has ${path}`);
+    }
+    const port = wasRemoved(directory.logFile(index)) ? undefined : await directory.usedPort(index);
+    if (port === undefined) return;
+    throw new ExitError(
+      `port ${port} of node ${index + 1} is in use by another program: stop that one, as the ports of a cluster stay the same, or start another cluster by --data-dir`,
+    );
+  }
+
   start(): void {
     this.#process.start();
+  }
+
+  /** Before a start. A process that runs keeps the file. */
+  #forgetEndpoint(): void {
+    const { directory, index } = this.#options;
+    const path = directory.nodePath(index);
+    if (lockHolder(path) === undefined) rmSync(join(path, endpointFile), { force: true });
+  }
+
+  /** Whether this node serves its admin port, which another program may have taken. */
+  get #serves(): boolean {
+    const { directory, index } = this.#options;
+    const path = directory.nodePath(index);
+    if (lockHolder(path) !== this.pid) return false;
+    const url = textOf(join(path, endpointFile)).trim();
+    return URL.canParse(url) && new URL(url).port === String(this.ports.admin);
   }
 
   #settings(): string[] {
@@ -93,6 +126,7 @@ export class NodeProcess {
         status: string;
         reasons?: string[];
       };
+      if (!this.#serves) return undefined;
       return status === 'ready' ? [] : reasons;
     } catch {
       return undefined;
@@ -125,7 +159,20 @@ export class NodeProcess {
   }
 }
 
+function wasRemoved(log: string): boolean {
+  return lastLine(log).includes('was removed from the cluster');
+}
+
 function lastLine(file: string): string {
-  const lines = readFileSync(file, 'utf8').trim().split('\n');
-  return lines.at(-1) ?? '';
+  return textOf(file).trim().split('\n').at(-1) ?? '';
+}
+
+/** '' where there is no such file. */
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw error;
+  }
 }
