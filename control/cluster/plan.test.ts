@@ -213,6 +213,23 @@ describe('nodes', () => {
     expect(cluster.nodesOf(16)).toEqual([3]);
   });
 
+  test('that are drained keep what a majority needs while another node is out of reach', () => {
+    const cluster = clusterOf(['', '', ''], 4);
+    cluster.set(2, { reachable: false });
+    cluster.set(3, { state: 'draining' });
+    for (const ms of [0, policy.rebuildAfterMs * 2]) {
+      cluster.step(ms);
+      settle(cluster);
+      for (const { group } of cluster.groups) {
+        expect(cluster.nodesOf(group)).toEqual([1, 2, 3]);
+        expect(cluster.leaderOf(group)).toBe(1);
+      }
+    }
+    cluster.set(2, { reachable: true });
+    settle(cluster);
+    for (const { group } of cluster.groups) expect(cluster.nodesOf(group)).toEqual([1, 2]);
+  });
+
   test('that are drained while out of reach leave as well', () => {
     const cluster = clusterOf(['', '', '', ''], 4);
     cluster.set(4, { reachable: false });
@@ -271,6 +288,13 @@ describe('groups', () => {
       settle(cluster, { ...policy, replicas });
       for (const { group } of cluster.groups) expect(cluster.nodesOf(group)).toHaveLength(replicas);
     }
+  });
+
+  test('that are one too many leave the one that is out of reach, where a majority needs the others', () => {
+    const cluster = clusterOf(['', '', ''], 2);
+    cluster.set(2, { reachable: false });
+    settle(cluster, { ...policy, replicas: 2 });
+    for (const { group } of cluster.groups) expect(cluster.nodesOf(group)).toEqual([1, 3]);
   });
 
   test('a replica moves where an operator wants it', () => {

@@ -54,6 +54,8 @@ class Planner {
   readonly #policy: PlanPolicy;
   readonly #now: number;
   readonly #placement: Placement;
+  /** Draining ones among them. */
+  readonly #reachable: ReadonlySet<number>;
   readonly #leaders: ReadonlyMap<number, ReplicaStatus>;
   readonly #changes: GroupChange[] = [];
   readonly #counts = { create: 0, delete: 0, copies: 0 };
@@ -64,6 +66,8 @@ class Planner {
     this.#now = now;
     this.#placement = new Placement(state, policy, now);
     this.#leaders = leadersOf(state.statuses);
+    const reachable = state.nodes.filter((node) => node.reachable);
+    this.#reachable = new Set(reachable.map(({ node }) => node));
   }
 
   changes(): GroupChange[] {
@@ -145,7 +149,7 @@ class Planner {
     const members = membersOf(group);
     if (!isSettled(group, leader)) return this.#giveUpJoin(group, leader, members);
     return (
-      this.#move(group, members, mayCopy) ??
+      this.#move(group, members, leader, mayCopy) ??
       this.#fill(group, members, mayCopy) ??
       this.#trim(group, members, leader)
     );
@@ -167,11 +171,12 @@ class Planner {
   #move(
     group: GroupDefinition,
     members: readonly number[],
+    leader: ReplicaStatus,
     mayCopy: boolean,
   ): GroupChange | undefined {
     const move = this.#state.moves.find((one) => one.group === group.group);
     if (move === undefined || !members.includes(move.from)) return undefined;
-    if (members.includes(move.to)) return { kind: 'leave', group: group.group, node: move.from };
+    if (members.includes(move.to)) return this.#leave(group, move.from, leader);
     if (!this.#placement.isReachable(move.to)) return undefined;
     return this.#add(group.group, move.to, mayCopy);
   }
@@ -197,23 +202,40 @@ class Planner {
 
   /** One replica less: of a lost or draining node, or where there are too many. */
   #trim(
-    { group, replicas: definitions }: GroupDefinition,
+    definition: GroupDefinition,
     members: readonly number[],
     leader: ReplicaStatus,
   ): GroupChange | undefined {
     const { replicas } = this.#policy;
+    const leaveOf = (node: number | undefined): GroupChange | undefined =>
+      node === undefined ? undefined : this.#leave(definition, node, leader);
     const staying = members.filter((node) => this.#placement.isUsable(node));
     const going = members.filter((node) => !this.#placement.isUsable(node));
     const lost = going.find((node) => this.#placement.isLost(node));
     const drained = going.find((node) => !this.#placement.isLost(node));
-    const leads = definitions.find(({ replica }) => replica === leader.replica)?.node ?? 0;
-    let node: number | undefined;
+    const leads = definition.replicas.find(({ replica }) => replica === leader.replica)?.node ?? 0;
     const enough = Math.max(1, Math.min(replicas, this.#placement.size));
-    if (staying.length >= enough) node = drained;
+    const leaves = staying.length >= enough ? leaveOf(drained) : undefined;
+    if (leaves !== undefined) return leaves;
     // A lost node may come back: its replica is worth keeping as long as there is no other in its place.
-    if (staying.length >= replicas) node ??= lost;
-    if (staying.length > replicas) node ??= this.#placement.worst(staying, leads);
-    return node === undefined ? undefined : { kind: 'leave', group, node };
+    if (staying.length >= replicas && lost !== undefined) return leaveOf(lost);
+    if (staying.length <= replicas) return undefined;
+    // One that is out of reach goes where another one could not.
+    const silent = staying.find((node) => !this.#reachable.has(node));
+    return leaveOf(this.#placement.worst(staying, leads)) ?? leaveOf(silent);
+  }
+
+  /** Undefined while too few of the other voters can be reached: without a majority nothing could bring it back. */
+  #leave(
+    { group, replicas }: GroupDefinition,
+    node: number,
+    { voters }: ReplicaStatus,
+  ): GroupChange | undefined {
+    const nodes = voters.map((voter) => replicas.find(({ replica }) => replica === voter)?.node);
+    const others = nodes.filter((one) => one !== node);
+    const there = others.filter((one) => one !== undefined && this.#reachable.has(one));
+    const keepsMajority = others.length === nodes.length || 2 * there.length > others.length;
+    return keepsMajority ? { kind: 'leave', group, node } : undefined;
   }
 
   #endMoves(kept: ReadonlySet<number>, changed: Set<number>): void {

@@ -140,6 +140,32 @@ describe('members', () => {
       [],
       2,
     ],
+    [
+      'and a voter that is drained while another one is away',
+      { nodes: [[1], [2], [3, 'draining']], voters: [1, 2, 3], away: { 2: 1 } },
+      [1, 2, 3],
+      [],
+    ],
+    [
+      'and a voter that is removed while two of five are away',
+      {
+        nodes: [[1], [2], [3, 'removed'], [4], [5]],
+        voters: [1, 2, 3, 4, 5],
+        away: { 4: 1, 5: 1 },
+      },
+      [1, 2, 3, 4, 5],
+      [],
+    ],
+    [
+      'and a voter that is drained while two of five are lost',
+      {
+        nodes: [[1], [2], [3, 'draining'], [4], [5]],
+        voters: [1, 2, 3, 4, 5],
+        away: { 4: 301, 5: 301 },
+      },
+      [1, 2, 3],
+      [4, 5],
+    ],
     ['and all others drained', { nodes: [[1], [2, 'draining']], voters: [1, 2] }, [1], [2]],
     ['all drained', { nodes: [[1, 'draining']], voters: [1] }, [1], []],
   ])('%s', (_what, situation, voters, learners, self = 1) => {

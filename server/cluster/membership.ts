@@ -29,7 +29,25 @@ export function wantedVoters(nodes: number): number {
 
 /** The next step, undefined when all is as it should be, or when nothing can be done about it now. */
 export function planMembership(view: MembershipView): MembershipStep | undefined {
-  return addNew(view) ?? takeOut(view) ?? fillUp(view) ?? replace(view) ?? thinOut(view);
+  const steps = [addNew, takeOut, fillUp, replace, thinOut];
+  for (const next of steps) {
+    const step = next(view);
+    if (step !== undefined && keepsMajority(view, step)) return step;
+  }
+  return undefined;
+}
+
+/** Most of the voters that there are afterwards can be reached. Without a majority nothing could bring it back. */
+function keepsMajority({ self, voters, unreachableMs }: MembershipView, step: MembershipStep) {
+  if (step.kind === 'transfer') return true;
+  const after = new Set(voters);
+  for (const { node, to } of step.changes) {
+    if (to === 'voter') after.add(node);
+    else after.delete(node);
+  }
+  if (step.changes.every(({ node, to }) => to === 'learner' && !voters.includes(node))) return true;
+  const there = [...after].filter((node) => node === self || unreachableMs(node) === 0);
+  return 2 * there.length > after.size;
 }
 
 function addNew({ nodes, voters, learners }: MembershipView): MembershipStep | undefined {
@@ -71,7 +89,10 @@ function replace(view: MembershipView): MembershipStep | undefined {
 function thinOut(view: MembershipView): MembershipStep | undefined {
   const { voters, self } = view;
   if (voters.length <= Math.max(1, wantedVoters(upNodes(view).length))) return undefined;
-  const others = [...voters].filter((node) => node !== self).sort((a, b) => b - a);
+  const isSilent = (node: number): number => Number(view.unreachableMs(node) > 0);
+  const others = voters
+    .filter((node) => node !== self)
+    .sort((a, b) => isSilent(b) - isSilent(a) || b - a);
   const bad = unfit(view);
   const out = others.find((node) => bad.includes(node)) ?? (bad.length > 0 ? self : others[0]!);
   if (out === self) return handOver(view);
