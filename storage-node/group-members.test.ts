@@ -16,6 +16,7 @@ function state(
   matches: Record<number, number> = {},
 ): GroupState {
   return {
+    epoch: 1000,
     self: 1,
     members: { voters, learners, outgoing: [] },
     commit: 10_000,
@@ -68,6 +69,15 @@ describe('the next step of a group towards its wanted members', () => {
     ['the last one stays', { 1: 'leaving' }, state([1]), undefined],
   ])('%s', (_what, replicas, current, step) => {
     expect(nextMemberStep(wanted(replicas), current)).toEqual(step);
+  });
+
+  test('is none where another leader has added a replica that is not wanted here yet', () => {
+    const before = wanted({ 1: 'voter', 2: 'voter', 3: 'voter' });
+    const moved = state([1, 3, 1001]);
+    expect(nextMemberStep(before, moved)).toBeUndefined();
+    const after = wanted({ 1: 'voter', 3: 'voter', 1001: 'voter' });
+    expect(nextMemberStep(after, { ...moved, epoch: 1001 })).toBeUndefined();
+    expect(nextMemberStep(before, { ...moved, epoch: 1001 })).toBeDefined();
   });
 
   test('waits for the end of a joint change', () => {

@@ -3,11 +3,14 @@
 
 import type { ReplicaDefinition } from '../contracts/cluster.ts';
 import type { MemberChange, Members } from './replicator/partition-log.ts';
+import { countOfReplica } from './replicator/raft/replica-id.ts';
 
 /** Lag in entries at which a learner may become a voter: the writes of a fraction of a second. */
 const nearEnough = 1000;
 
 export interface GroupState {
+  /** Changes of the wanted members so far: a replica that is added has the number of its change in its id. */
+  epoch: number;
   /** The leader. */
   self: number;
   members: Members;
@@ -23,11 +26,13 @@ type MemberStep = { changes: MemberChange[] } | { transferTo: number } | undefin
  */
 export function nextMemberStep(
   wanted: readonly ReplicaDefinition[],
-  { self, members, commit, match }: GroupState,
+  { epoch, self, members, commit, match }: GroupState,
 ): MemberStep {
   const { voters, learners, outgoing } = members;
   // A joint change leaves by itself.
   if (outgoing.length > 0) return undefined;
+  // What is wanted here is older than what another leader has done: by it a replica would come back that is gone.
+  if ([...voters, ...learners].some((one) => countOfReplica(one) > epoch)) return undefined;
   for (const { replica, state } of wanted) {
     if (state === 'leaving' || voters.includes(replica)) continue;
     if (!learners.includes(replica)) return { changes: [{ replica, to: 'learner' }] };

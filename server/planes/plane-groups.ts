@@ -372,7 +372,7 @@ export class PlaneGroups<P extends ReplicaPod> {
       if (replication === undefined) continue;
       const { members, commit } = replication;
       const step = nextMemberStep(definition.replicas, {
-        ...{ self: replica, members, commit },
+        ...{ epoch: definition.epoch, self: replica, members, commit },
         match: (other) => log.matchOf(other),
       });
       if (step === undefined) continue;

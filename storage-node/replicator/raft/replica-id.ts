@@ -15,6 +15,10 @@ export function replicaId(node: number, count = 0): number {
   return node * perNode + count;
 }
 
+export function countOfReplica(replica: number): number {
+  return replica % perNode;
+}
+
 export function nodeOfReplica(replica: number): number {
   return Math.floor(replica / perNode);
 }
