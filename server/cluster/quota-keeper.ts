@@ -57,6 +57,8 @@ export class QuotaKeeper {
   }
 
   async #renew(): Promise<void> {
+    // Another leader may give shares by now: those of an earlier time would be given twice.
+    if (!this.#metadata.isLeader) this.#kept = undefined;
     const names = Object.keys(this.#planes) as PlaneName[];
     const demands: Demands = {};
     await eachOf(names, async (name) => {

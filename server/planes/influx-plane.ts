@@ -97,6 +97,7 @@ const admission = new PlaneAdmission({
   live,
   accountOf: (tenant) => meter.meter.account(tenant),
   pod: podAdmission.controller,
+  nodes: place?.view.nodes.length ?? 1,
   warn: (fields, message) => log('warn', message, fields),
 });
 const principals = new Principals({

@@ -22,6 +22,8 @@ interface PlaneAdmissionOptions {
   /** Account that is charged for a tenant's use. */
   accountOf: (tenant: number) => TenantAccount | undefined;
   pod: PodAdmission;
+  /** Nodes of the cluster: each has an equal share of all limits until it is told another one. */
+  nodes: number;
   /** A tenant comes near its quota. */
   warn: (fields: Record<string, unknown>, message: string) => void;
 }
@@ -51,6 +53,7 @@ export class PlaneAdmission {
         );
       },
     });
+    this.setShares({ usual: 1 / Math.max(1, options.nodes), shares: [] });
     this.#timer = setInterval(() => this.gateway.endSecond(), 1000);
     this.#timer.unref();
   }

@@ -104,6 +104,7 @@ const admission = new PlaneAdmission({
   live,
   accountOf: (tenant) => accounts.account(tenant),
   pod: podAdmission.controller,
+  nodes: data.cluster?.view.nodes.length ?? 1,
   warn: (fields, message) => log('warn', message, fields),
 });
 const cache = new PlaneCache({
