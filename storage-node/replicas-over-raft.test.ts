@@ -318,3 +318,65 @@ test('replicas are deleted while entries and commands wait for the disk', async 
   for (const node of started) await node.host.close();
   expect(started.flatMap(({ failures }) => failures)).toEqual([]);
 });
+
+test.each<[string, Create]>([
+  ['memory', (directory) => new MemoryEngine({ directory, disk: realDisk })],
+  ['kv', (directory) => new KvEngine({ directory, cacheBytes: 20_000 })],
+])(
+  'a pod of model %s is closed while it installs a snapshot, and installs it later',
+  async (_model, create) => {
+    root = mkdtempSync(join(tmpdir(), 'polyrow-pods-raft-'));
+    const links = new Links();
+    let imports = 0;
+    let underWay = 0;
+    nodes = nodeNumbers.map(
+      (number) =>
+        new Node(number, root, links, (directory) => {
+          const engine = create(directory);
+          const take = engine.importSnapshot.bind(engine);
+          engine.importSnapshot = (batches, ...others) => {
+            imports++;
+            underWay++;
+            return take(slowly(batches), ...others).finally(() => underWay--);
+          };
+          return engine;
+        }),
+    );
+    for (const node of nodes) await node.start();
+    await until(() => leader() !== undefined);
+    const away = nodes.find((node) => node !== leader())!;
+    await away.run(commandOf('put early 1', 0)).catch(() => undefined);
+    await away.stop();
+    const value = 'x'.repeat(100_000);
+    for (let i = 0; i < 40; i++) {
+      // Another may have begun to lead meanwhile.
+      await until(() => leader() !== undefined && leader() !== away);
+      await leader()!.run(commandOf(`put k${i} ${value}`, 0));
+    }
+    for (const node of nodes) if (node !== away) await node.pod.checkpoint();
+    await away.start();
+    await until(() => underWay > 0);
+    await away.pod.close();
+    // Its engine is closed, and not in use. The other groups of the node go on.
+    expect(underWay).toBe(0);
+    await pause(50);
+    expect(away.failures).toEqual([]);
+    await away.host.close();
+
+    await away.start();
+    await until(() => away.engine.appliedIndexOf(group) === leader()?.engine.appliedIndexOf(group));
+    const [own, leaders] = await Promise.all(
+      [away, leader()!].map(({ pod }) => decodeSnapshot(pod.parts.engine.exportSnapshot())),
+    );
+    assertSameContents(own!, leaders!, 'rows of a replica');
+    expect(imports).toBeGreaterThan(1);
+    expect(nodes.flatMap(({ failures }) => failures)).toEqual([]);
+  },
+);
+
+async function* slowly(batches: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const batch of batches) {
+    await pause(20);
+    yield batch;
+  }
+}

@@ -8,7 +8,17 @@ import { RaftLog } from './replicator/raft/raft-log.ts';
 import type { RaftPod } from './replicator/raft/raft-pod.ts';
 import { SeriesPod, type SeriesPodOptions } from './series-pod.ts';
 
-export interface SeriesReplicaHostOptions extends Omit<SeriesPodOptions, 'log' | 'pins'> {
+type Engine = SeriesPodOptions['engine'];
+
+/** An engine whose files may be ahead of its index. */
+interface AheadOfIndex {
+  /** The log ends there: entries with higher indexes will be others than those in the files. Durable when it returns. */
+  logEndsAt(index: number): void;
+}
+
+export interface SeriesReplicaHostOptions
+  extends Omit<SeriesPodOptions, 'log' | 'pins' | 'engine'> {
+  engine: Engine & Partial<AheadOfIndex>;
   /** Runs the logs of all groups of this process. */
   raft: RaftPod;
   definition: Pick<GroupDefinition, 'group' | 'initial'>;
@@ -30,6 +40,7 @@ export async function openSeriesReplica(
     replica,
     first: initial.includes(replica) ? firstPosition(initial) : joiningPosition,
     durableIndex: engine.appliedIndex,
+    logEndsAt: (index) => engine.logEndsAt?.(index),
   });
   const { report } = others;
   const held = pins && LogPins.open({ ...pins, log, holdsLog: false, report });

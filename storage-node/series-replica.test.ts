@@ -20,10 +20,17 @@ import { readAll } from '../engines/tsm/testing/read-points.ts';
 import { TsmEngine } from '../engines/tsm/tsm-engine.ts';
 import type { PortableSeriesEngine } from '../engines/series-engine.ts';
 import { inOneGo, whenFinished } from '../universal-row/slices.ts';
+import { FaultyDisk } from './disk/faulty-disk.ts';
 import { TestClock } from './pod-fixture.ts';
+import { RaftHost } from './replicator/raft/raft-host.ts';
+import { replicaId } from './replicator/raft/replica-id.ts';
+import { Random as SeededRandom } from './replicator/simulation/timeline.ts';
 import { UnreliableCluster, UnreliableLog } from './replicator/testing/unreliable-log.ts';
 import { entryOpsAt } from './replicator/tick-entry.ts';
 import { SeriesPod } from './series-pod.ts';
+import { openSeriesReplica } from './series-replica-host.ts';
+import { systemClock } from '../universal-row/environment.ts';
+import { until } from '../test/support/until.ts';
 
 const histories = process.env['POLYROW_FULL'] === undefined ? 300 : 3000;
 const week = 7n * 86_400n * 1_000_000_000n;
@@ -332,3 +339,56 @@ test('replicas hold what is committed, and nothing of what was lost', async () =
     expect([...errors]).toEqual(expect.arrayContaining(['outcome unknown', 'refused']));
   }
 }, 600_000);
+
+test('points that are acknowledged after a power cut are stored, whatever shards held before', async () => {
+  let disk = new FaultyDisk({ rng: new SeededRandom(1) });
+  const cache = new TestSeriesCache();
+  let engine!: TsmEngine;
+  let boot = 0;
+  const start = async () => {
+    disk.makeDirectory('/data');
+    // Each head is flushed at once.
+    engine = new TsmEngine({ directory: '/data/rows', disk, headBytes: 1 });
+    const host = await RaftHost.open({
+      ...{ disk, directory: '/data/wal', ids: { cluster: 1, node: 1 }, transport: undefined },
+      ...{ fsync: 'no', boot: String(++boot), tickMs: 5, electionTicks: 10 },
+      // The one before ends with its disk.
+      onFatal: () => undefined,
+    });
+    const replica = replicaId(1);
+    const { pod } = await openSeriesReplica({
+      ...{ engine, raft: host.pod, definition: { group: 9, initial: [replica] }, replica },
+      ...{ checkpointBytes: Infinity, retentionIntervalMs: 1 << 30, clock: systemClock },
+      report: () => undefined,
+    });
+    pod.start();
+    await until(() => pod.parts.log.role === 'leader');
+    return { host, pod };
+  };
+  const body = (from: number, count: number) => {
+    const times = Array.from({ length: count }, (_, i) => BigInt(from + i));
+    return batchOf(
+      cache,
+      times.map((time) => ({ series: 'm,s=a', fields: { v: 1 }, time })),
+    );
+  };
+  const first = await start();
+  await first.pod.change({ kind: 'createDatabase', database: 'db' });
+  await first.pod.write('db', '', body(0, 1));
+  await first.pod.checkpoint();
+  await first.host.pod.sync();
+  const { lastIndex } = first.pod.parts.log;
+  for (let i = 1; i <= 5; i++) await first.pod.write('db', '', body(i, 1));
+  await until(() => engine.durableIndex === lastIndex + 5);
+  disk = disk.crash();
+  cache.empty();
+  const second = await start();
+  expect(second.pod.parts.log.lastIndex).toBeLessThan(lastIndex + 5);
+  for (let i = 10; i < 15; i++) await second.pod.write('db', '', body(i, 1));
+  const place = { database: 'db', retentionPolicy: '', measurement: 'm', fields: ['v'] };
+  const scan = engine.scan({ ...place, from: minTime, to: maxTime, descending: false });
+  const found = readAll(inOneGo(scan), ['v']).map(([, time]) => Number(time));
+  expect(found).toEqual(expect.arrayContaining([0, 10, 11, 12, 13, 14]));
+  await second.pod.close();
+  await second.host.close();
+});

@@ -40,6 +40,8 @@ export class MemoryEngine implements Engine {
   #export: SnapshotExport | undefined = undefined;
   #exportEnded: Promise<void> = Promise.resolve();
   #endExport: () => void = () => {};
+  /** The import under way. It rejects for good where that has failed: a part of a snapshot is no state. */
+  #imported: Promise<void> | undefined = undefined;
   #checkpoint: Promise<AppliedIndexes> | undefined = undefined;
   #diskBytes = 0;
 
@@ -136,7 +138,7 @@ export class MemoryEngine implements Engine {
 
   async #takeCheckpoint(): Promise<AppliedIndexes> {
     if (this.#disk === undefined || this.#directory === undefined) return new AppliedIndexes();
-    while (this.#export !== undefined) await this.#exportEnded;
+    while (this.exporting !== undefined) await this.exporting;
     const applied = this.#applied.copy();
     // The empty beginning needs no file.
     if (applied.isEmpty) return applied;
@@ -149,13 +151,15 @@ export class MemoryEngine implements Engine {
     return applied;
   }
 
+  /** Whoever wants a state waits for the end of an import, too. */
   get exporting(): Promise<void> | undefined {
-    return this.#export === undefined ? undefined : this.#exportEnded;
+    return this.#imported ?? (this.#export === undefined ? undefined : this.#exportEnded);
   }
 
   /** One at a time; the one before must have been read to its end, or given up by `return`. */
   exportSnapshot(wants: (table: number) => boolean = () => true): SnapshotExport {
     if (this.#export !== undefined) throw new Error('a snapshot is being taken already');
+    if (this.#imported !== undefined) throw new Error('a snapshot is being imported');
     this.#compactor.stop();
     this.#exportEnded = new Promise((resolve) => (this.#endExport = resolve));
     const tables = [...this.#tables].filter(([number]) => wants(number));
@@ -166,10 +170,21 @@ export class MemoryEngine implements Engine {
     return this.#export;
   }
 
-  async importSnapshot(
+  importSnapshot(
     batches: AsyncIterable<Buffer>,
     appliedIndex: number,
     group = localGroup,
+  ): Promise<void> {
+    this.#imported = this.#import(batches, appliedIndex, group).then(() => {
+      this.#imported = undefined;
+    });
+    return this.#imported;
+  }
+
+  async #import(
+    batches: AsyncIterable<Buffer>,
+    appliedIndex: number,
+    group: number,
   ): Promise<void> {
     for (const table of this.#tables.values()) table.clear();
     for await (const batch of batches) applyOps(this, batch, 0, batch.length);

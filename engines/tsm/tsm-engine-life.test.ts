@@ -252,3 +252,26 @@ describe('memory', () => {
     expect(trial.engine.stats()).toMatchObject({ headPoints: 0, files: 1 });
   });
 });
+
+test('entries after a power cut are not taken for those that it took from the log', async () => {
+  const trial = await openTrial({ headBytes: 1 });
+  trial.write([point('m,h=a', 1n, 1), point('m,h=a', week, 2)]);
+  const kept = trial.log.length;
+  await trial.engine.checkpoint();
+  trial.write([point('m,h=a', 2n, 3)]);
+  trial.write([point('m,h=a', 3n, 4)]);
+  while (trial.engine.background(5));
+  expect(trial.engine.durableIndex).toBe(kept + 2);
+  // The log was not synced as its shards were.
+  trial.log.length = kept;
+  await trial.reopen('crash');
+  expect(trial.engine.durableIndex).toBe(kept);
+  // That is durable.
+  await trial.reopen('crash');
+  trial.write([point('m,h=a', 4n, 5)]);
+  trial.delete('points', { measurement: 'm', from: 1n, to: 1n });
+  const points = [2n, 3n, 4n, week].map((time, n) => ['m,h=a', time, `v=${[3, 4, 5, 2][n]}`]);
+  expect(trial.read()).toEqual(points);
+  await trial.reopen('crash');
+  expect(trial.read()).toEqual(points);
+});

@@ -305,6 +305,14 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
     return index;
   }
 
+  /**
+   * After `open`, where the log ends before `durableIndex`, as after a power cut, and goes on from there: the next entries
+   * are not those that shards hold already.
+   */
+  logEndsAt(index: number): void {
+    for (const { shard } of this.live.values()) shard.lowerPersisted(index);
+  }
+
   apply(buf: Buffer, start: number, end: number, index: number): void {
     if (index <= this.#appliedIndex) return;
     this.#index = index;

@@ -2,7 +2,7 @@
 
 import type { Column } from '../../../universal-row/series/column.ts';
 import { CorruptFileError, type HeadTexts, type SeriesIndex } from '../parts.ts';
-import { SlicedRun, type SlicedWork } from '../sliced-work.ts';
+import { finished, SlicedRun, type SlicedWork } from '../sliced-work.ts';
 import { bytesOf, fullGroup, levelGroup } from './compaction-plan.ts';
 import { exported, union, writeAll } from './all-rows.ts';
 import { LastRows } from './last-rows.ts';
@@ -100,6 +100,13 @@ class OpenShard implements Shard {
 
   get persistedIndex(): number {
     return this.#state.persistedIndex;
+  }
+
+  lowerPersisted(index: number): void {
+    const state = this.#state;
+    if (state.persistedIndex <= index) return;
+    finished(state.committing({ files: state.files, persistedIndex: index, sealed: undefined }));
+    this.appliedIndex = index;
   }
 
   get head(): ShardHead {

@@ -27,6 +27,11 @@ export interface Shard {
    */
   appliedIndex: number;
   readonly persistedIndex: number;
+  /**
+   * After the opening: entries after this one have been lost, and others will have their indexes. What there is of them in
+   * the durable state stays. Durable when it returns.
+   */
+  lowerPersisted(index: number): void;
   /** The active head. Another one after each `sealHead` that returned true. */
   readonly head: ShardHead;
   /** Appends to the active head, as `Head.append`. */

@@ -114,6 +114,7 @@ export class EngineTrial {
     this.engine = this.#newEngine();
     await this.engine.open();
     const { appliedIndex } = this.engine;
+    this.engine.logEndsAt(this.log.length);
     for (const [i, entry] of this.log.entries()) {
       this.engine.apply(entry, 0, entry.length, i + 1);
     }

@@ -19,13 +19,21 @@ function message(type: number, from: number, to: number, term = 4): Message {
 /** Three replicas whose clocks began at other times; 1 leads. */
 class Three {
   now = 0;
-  readonly life = [0, 5, 6, 7];
-  readonly replicas = [0, 1, 2, 3].map((id) => this.#create(id));
+  /** As the replicas know it. */
+  term = 4;
+  readonly life: number[];
+  readonly replicas: Freshness[];
+
+  constructor(life = [0, 5, 6, 7]) {
+    this.life = life;
+    this.replicas = [0, 1, 2, 3].map((id) => this.#create(id));
+  }
 
   #create(id: number): Freshness {
     const clock = (): number => this.now + id * 1_000_000;
     return new Freshness({
       incarnation: this.life[id]!,
+      term: () => this.term,
       clock,
       leaseMs: 1000,
       keepsLeases: () => true,
@@ -41,11 +49,16 @@ class Three {
     return this.replicas[1]!;
   }
 
-  #carry(m: Message): void {
+  /** The message as it leaves its sender, to be received later. */
+  stamped(m: Message): () => void {
     const times = this.replicas[m.from]!.stamp(m, applied, conf);
     const bytes = encodeHeartbeats(this.life[m.from]!, [{ group: 1, message: m, times }]);
     const [peer] = decodeHeartbeats(bytes);
-    this.replicas[m.to]!.received(peer!.message, peer!.incarnation, peer!.times!);
+    return () => this.replicas[m.to]!.received(peer!.message, peer!.incarnation, peer!.times!);
+  }
+
+  #carry(m: Message): void {
+    this.stamped(m)();
   }
 
   /** A heartbeat, and 20 ms later its answer. */
@@ -96,4 +109,32 @@ test('a leader has a lease from the heartbeat on that a majority has answered', 
   expect(has()).toBe(false);
   for (const to of [2, 3]) all.beat(to, 5);
   expect(has(5)).toBe(true);
+});
+
+test('a leader is never given the clock of the one before it', () => {
+  // In their first life all nodes have the same number.
+  const all = new Three([0, 1, 1, 1]);
+  const { heartbeat, heartbeatResponse } = MessageType;
+  // 3 led; its clock is ahead of that of 1, which leads now.
+  const late = all.stamped(message(heartbeat, 3, 2, 4));
+  all.stamped(message(heartbeat, 1, 2, 5))();
+  late();
+  all.now += 20;
+  all.stamped(message(heartbeatResponse, 2, 1, 5))();
+  all.now += 5000;
+  const pair = { ...emptyConf, voters: [1, 2] };
+  expect(all.leader.hasLease(1, 5, pair)).toBe(false);
+});
+
+test('a late heartbeat of a replaced leader changes nothing', () => {
+  const all = new Three();
+  const { heartbeat, heartbeatResponse } = MessageType;
+  const late = all.stamped(message(heartbeat, 3, 2, 4));
+  all.term = 5;
+  all.stamped(message(heartbeat, 1, 2, 5))();
+  late();
+  all.stamped(message(heartbeatResponse, 2, 1, 5))();
+  const pair = { ...emptyConf, voters: [1, 2] };
+  // The answer still tells when the heartbeat of 1 was sent.
+  expect(all.leader.hasLease(1, 5, pair)).toBe(true);
 });

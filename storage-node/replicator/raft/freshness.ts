@@ -34,6 +34,8 @@ export interface Staleness {
 
 interface FreshnessParts {
   incarnation: number;
+  /** The highest term that this replica knows of. */
+  term: () => number;
   /** Milliseconds, monotonic. */
   clock: () => number;
   /**
@@ -82,7 +84,9 @@ export class Freshness {
   ): HeartbeatTimes {
     const now = this.#p.clock();
     if (message.type === MessageType.heartbeatResponse) {
-      const { sent, life } = this.#heard ?? { sent: 0, life: 0 };
+      // Clocks of two leaders have nothing in common, and lives of two nodes may have the same number.
+      const isOfAsker = this.#heard?.from === message.to;
+      const { sent, life } = isOfAsker ? this.#heard! : { sent: 0, life: 0 };
       const does = answersQuestions | (this.#p.keepsLeases() ? keepsLeases : 0);
       return { sent: now, echo: sent, echoLife: life, age: does, commit: 0 };
     }
@@ -95,8 +99,8 @@ export class Freshness {
     return { sent: now, echo, echoLife, age, commit: applied.index };
   }
 
-  /** Last heartbeat received: its values are returned in the answer. */
-  #heard: { sent: number; life: number } | undefined;
+  /** Last heartbeat received: its values are returned in the answer to its sender. */
+  #heard: { from: number; sent: number; life: number } | undefined;
 
   /** Times that came with a message of a node in that life. */
   received(message: Message, life: number, times: HeartbeatTimes): void {
@@ -113,7 +117,9 @@ export class Freshness {
       });
       return;
     }
-    this.#heard = { sent: times.sent, life };
+    // A late one of a leader that has been replaced.
+    if (message.term < this.#p.term()) return;
+    this.#heard = { from: message.from, sent: times.sent, life };
     this.#knownCommit = Math.max(this.#knownCommit, times.commit);
     if (!isOwn || times.age === Infinity) return;
     const asOf = times.echo - times.age * (1 + drift);

@@ -49,31 +49,26 @@ async function recovered(disk: FaultyDisk): Promise<{ last: number; entries: num
   return { last: found!.groups.get(group)!.lastIndex, entries };
 }
 
-test('entries that come behind a snapshot in one write are in the log', async () => {
-  const disk = new FaultyDisk({ rng: new Random(1) });
-  const wal = emptyWal(disk);
+const payload = Buffer.from('\u0001\0\0\0x');
+const data = makeReference({ replica: 2, incarnation: 1, firstPosition: 1, proposals: 1 }, payload);
+
+/** A group's log that is given a snapshot with an entry behind it. */
+function receiving(wal: Wal, parts: Partial<Record<keyof GroupLogParts, unknown>>) {
   const begin = firstPosition([1, 2, 3]);
   const state = { ...newGroupState(group), term: 1, configuration: encodePositions(begin) };
   wal.append(encodeCreateFrame(state, 1));
   wal.groups.set(group, state);
   const log = new LogBatch<LogItem>(wal);
   const payloads = new Payloads(wal, 0);
-  let installed: () => void;
-  const isInstalled = new Promise<void>((resolve) => (installed = resolve));
-  let durable = 0;
   const groupLog = new GroupLog({
     ...{ group, handle: 0, wal, log, state, payloads, begin },
-    machine: { install: () => Promise.resolve() },
     applier: { whenIdle: (then: () => void) => then(), installed: () => undefined },
     commit: { policy: 'always', after: (_: bigint, then: () => void) => then() },
-    durable: () => durable++,
-    installed: () => installed(),
     touch: () => undefined,
     failed: (error: Error) => expect.unreachable(error.message),
+    ...parts,
   } as unknown as GroupLogParts);
-  const payload = Buffer.from('\u0001\0\0\0x');
-  const id = { replica: 2, incarnation: 1, firstPosition: 1, proposals: 1 };
-  const data = makeReference(id, payload);
+  let stagings = 1;
   const { conf } = begin;
   groupLog.add({
     message: {
@@ -82,8 +77,22 @@ test('entries that come behind a snapshot in one write are in the log', async ()
       entries: [{ index: 21, term: 3, kind: EntryKind.normal, data }],
     } as unknown as Message,
     payloads: [payload],
-    staging: { chunks: () => [], remove: () => undefined } as never,
+    staging: { chunks: () => [], remove: () => stagings-- } as never,
     gated: [],
+  });
+  return { groupLog, log, payloads, stagings: () => stagings };
+}
+
+test('entries that come behind a snapshot in one write are in the log', async () => {
+  const disk = new FaultyDisk({ rng: new Random(1) });
+  const wal = emptyWal(disk);
+  let installed: () => void;
+  const isInstalled = new Promise<void>((resolve) => (installed = resolve));
+  let durable = 0;
+  const { log, payloads } = receiving(wal, {
+    machine: { install: () => Promise.resolve() },
+    durable: () => durable++,
+    installed: () => installed(),
   });
   log.flush();
   await isInstalled;
@@ -92,4 +101,22 @@ test('entries that come behind a snapshot in one write are in the log', async ()
   expect(Buffer.from(payloads.get(21, 3, data)).toString()).toBe(payload.toString());
   wal.syncNow();
   expect(await recovered(disk.crash())).toEqual({ last: 21, entries: [21] });
+});
+
+test('a replica that is closed during the install of a snapshot ends nothing else', async () => {
+  const wal = emptyWal(new FaultyDisk({ rng: new Random(1) }));
+  let fail!: (error: Error) => void;
+  const install = new Promise<void>((_, reject) => (fail = reject));
+  const failures: string[] = [];
+  const { groupLog, log, stagings } = receiving(wal, {
+    machine: { install: () => install },
+    failed: (error: Error) => failures.push(error.message),
+  });
+  log.flush();
+  expect(groupLog.isInstalling).toBe(true);
+  groupLog.close();
+  fail(new Error('the engine is closed'));
+  await new Promise(setImmediate);
+  expect(failures).toEqual([]);
+  expect(stagings()).toBe(0);
 });

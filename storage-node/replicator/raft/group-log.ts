@@ -268,7 +268,10 @@ export class GroupLog {
     applier.whenIdle(() => {
       state.configuration = encodePositions(this.begin, at);
       this.#add(undefined, true, () => {
-        this.#replace(write, at).catch((error: unknown) => this.#p.failed(error as Error));
+        this.#replace(write, at).catch((error: unknown) => {
+          // A closed replica gives its install up: the next opening begins with the state of before.
+          if (!this.#closed) this.#p.failed(error as Error);
+        });
       });
       this.#p.touch();
     });
@@ -277,8 +280,11 @@ export class GroupLog {
   async #replace(write: Write, at: LogPosition): Promise<void> {
     const { machine, payloads, applier, state } = this.#p;
     const staging = write.staging!;
-    await machine.install({ index: at.index, chunks: staging.chunks() });
-    staging.remove();
+    try {
+      await machine.install({ index: at.index, chunks: staging.chunks() });
+    } finally {
+      staging.remove();
+    }
     if (this.#closed) return;
     payloads.clear();
     applier.installed(at);

@@ -61,6 +61,7 @@ export class GroupOpening {
   open(o: OpenGroupOptions): GroupBeginning {
     const state = this.#stateOf(o);
     const { begin, entries } = this.#historyOf(state, o);
+    o.machine.logEndsAt?.(entries.at(-1)?.index ?? begin.index);
     this.#beginFence(state);
     const { durableIndex } = o.machine;
     const handle = this.#createInEngine(o.replica, state, begin, entries, durableIndex);

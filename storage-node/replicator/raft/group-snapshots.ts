@@ -2,6 +2,7 @@
 
 import type { Disk } from '../../../universal-row/environment.ts';
 import type { Message } from '../engine/frames.ts';
+import { isDiskFull } from '../wal/log-errors.ts';
 import type { PeerMessage } from './peer-message.ts';
 import { decodeNumbers, encodeNumbers, SnapshotSender, SnapshotType } from './snapshot-sender.ts';
 import { SnapshotStaging } from './snapshot-staging.ts';
@@ -77,20 +78,35 @@ export class GroupSnapshots {
       return false;
     }
     const key = `${message.from} ${incarnation} ${id}`;
-    if (number === 0 && this.#staging?.sender !== key) {
-      this.#staging?.remove();
-      const { disk, directory, group } = this.#p;
-      this.#staging = new SnapshotStaging(disk, directory, group, key);
-    }
+    const chunk = message.type === SnapshotType.chunk ? payloads[0] : undefined;
+    const isNext = this.#stage(key, number, chunk);
     const staging = this.#staging?.sender === key ? this.#staging : undefined;
-    const isNext = staging?.next === number;
-    if (staging && isNext && message.type === SnapshotType.chunk) staging.add(payloads[0]!);
     const isWhole = isNext && message.type !== SnapshotType.chunk;
     if (staging && isWhole) staging.next++;
     const context = encodeNumbers(id, staging?.next ?? 0);
     const answer = { ...message, type: SnapshotType.answer, snapshot: undefined, context };
     this.#p.post({ ...answer, to: message.from, from: message.to, reject: !staging }, []);
     return isWhole;
+  }
+
+  /** Whether a part is the one waited for; a chunk is kept. On a full disk the whole snapshot is refused. */
+  #stage(sender: string, number: number, chunk: Uint8Array | undefined): boolean {
+    try {
+      if (number === 0 && this.#staging?.sender !== sender) {
+        this.#staging?.remove();
+        const { disk, directory, group } = this.#p;
+        this.#staging = new SnapshotStaging(disk, directory, group, sender);
+      }
+      const staging = this.#staging?.sender === sender ? this.#staging : undefined;
+      const isNext = staging?.next === number;
+      if (staging && isNext && chunk) staging.add(chunk);
+      return isNext;
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      this.#staging?.remove();
+      this.#staging = undefined;
+      return false;
+    }
   }
 
   /** The complete snapshot, which the engine has accepted. */

@@ -16,7 +16,13 @@ const module = loadEngineModule();
 export class TestMachine implements StateMachine {
   durableIndex = 0;
   applied: string[] = [];
+  /** Where the log ended when the machine was opened with it. */
+  logEnd: number | undefined;
   #index = 0;
+
+  logEndsAt(index: number): void {
+    this.logEnd = index;
+  }
 
   apply(index: number, proposals: readonly Uint8Array[]): void {
     this.#index = index;
@@ -56,6 +62,7 @@ export class TestPod {
   outcomes: [number, Outcome][] = [];
   down = false;
   fsync: FsyncPolicy = 'always';
+  ballastBytes = 0;
   /** Of its machine. */
   boots = 1;
   acceptLoss = false;
@@ -87,6 +94,7 @@ export class TestPod {
       fsync: this.fsync,
       boot: String(this.boots),
       acceptLoss: this.acceptLoss,
+      ballastBytes: this.ballastBytes,
       electionTicks: 10,
       heartbeatTicks: 1,
       limits: { maxEntryBytes: 4096, maxPendingBytes: 8192, maxMessageBytes: 64, idleTicks: 30 },

@@ -45,6 +45,12 @@ const noBytes = new Uint8Array(0);
 /** How much later than the one before a voter campaigns whose leader is gone. */
 const campaignTicks = 3;
 
+/** It brings a state, or entries other than those that concern the log only, with which a term begins. */
+function takesRoom({ type, entries }: Message): boolean {
+  const isState = type === MessageType.snapshot || type === SnapshotType.chunk;
+  return isState || entries.some(hasPayload);
+}
+
 export class RaftGroup implements ProposalLog {
   readonly group: number;
   readonly replica: number;
@@ -150,7 +156,8 @@ export class RaftGroup implements ProposalLog {
     });
     const leaseMs = leaseTicks * tickMs;
     const keepsLeases = (): boolean => this.#promise.isKept;
-    this.#freshness = new Freshness({ incarnation, clock, leaseMs, keepsLeases });
+    const term = (): number => this.#term;
+    this.#freshness = new Freshness({ incarnation, term, clock, leaseMs, keepsLeases });
     this.#outbox = new Outbox({
       ...{ group: parts, applier: this.#applier, log: this.#log, snapshots: this.#snapshots },
       ...{ proposals: this.#proposals, freshness: this.#freshness },
@@ -355,6 +362,8 @@ export class RaftGroup implements ProposalLog {
     const { message, payloads } = peer;
     if (message.to !== this.replica) return false;
     const { type } = message;
+    // The room that is left is for terms, votes and leaders. The sender tries again.
+    if (this.#p.isFull() && takesRoom(message)) return true;
     if (type === SnapshotType.chunk || type === SnapshotType.answer) {
       if (payloads.length !== (type === SnapshotType.chunk ? 1 : 0)) return false;
       this.#snapshots.receive(peer);

@@ -34,6 +34,7 @@ interface RaftHostOptions {
   heartbeatTicks?: number;
   segmentBytes?: number;
   maxLogBytes?: number;
+  ballastBytes?: number;
   limits?: Partial<RaftGroupLimits>;
   /** The compiled engine, where several hosts of a process share it. */
   module?: ConstructorParameters<typeof WasmRaftEngine>[0];
@@ -75,6 +76,7 @@ export class RaftHost {
       ...pick(options, [
         'segmentBytes',
         'maxLogBytes',
+        'ballastBytes',
         'electionTicks',
         'heartbeatTicks',
         'limits',

@@ -10,10 +10,13 @@ import type { LogListener, LogRole, Outcome, StateSnapshot } from '../partition-
 import { Random } from '../simulation/timeline.ts';
 import { entryOpsAt } from '../tick-entry.ts';
 import { Links } from '../transport/links-fixture.ts';
+import type { OpenGroupOptions } from './group-opening.ts';
 import { firstPosition } from './log-position.ts';
 import { RaftHost } from './raft-host.ts';
 import { RaftLog } from './raft-log.ts';
+import type { RaftPod } from './raft-pod.ts';
 import { replicaId } from './replica-id.ts';
+import type { StateMachine } from './state-machine.ts';
 import { until } from '../../../test/support/until.ts';
 
 const module = loadEngineModule();
@@ -260,4 +263,40 @@ test('what was applied is read back, and a pod that opens again is told the rest
   await other.start(root, links);
   await until(() => other.rows.length === 20);
   expect(other.rows).toEqual(leader()?.rows ?? []);
+});
+
+test('a log that is closed gives up the snapshot that its pod installs, and waits for that', async () => {
+  let machine!: StateMachine;
+  const openGroup = (o: OpenGroupOptions): unknown => {
+    ({ machine } = o);
+    return { setLeases: () => undefined };
+  };
+  const log = new RaftLog({
+    pod: { openGroup, closeGroup: () => undefined } as unknown as RaftPod,
+    ...{ group: 1, replica: replicaId(1), first: firstPosition([replicaId(1)]), durableIndex: 0 },
+  });
+  const pod = new ModelPod(1, false);
+  const events: string[] = [];
+  pod.installSnapshot = async ({ batches }) => {
+    try {
+      for await (const _ of batches) await new Promise(setImmediate);
+      events.push('whole');
+    } finally {
+      // An engine takes its time to give up what it has taken.
+      await new Promise(setImmediate);
+      events.push('ended');
+    }
+  };
+  log.listen(pod);
+  async function* endless(): AsyncGenerator<Uint8Array> {
+    for (;;) yield await Promise.resolve(Buffer.from('[]'));
+  }
+  const install = machine.install({ index: 5, chunks: endless() });
+  const failed = expect(install).rejects.toThrow('closed');
+  await new Promise(setImmediate);
+  await log.close();
+  events.push('closed');
+  expect(events).toEqual(['ended', 'closed']);
+  expect(log.lastIndex).toBe(0);
+  await failed;
 });

@@ -36,6 +36,8 @@ interface RaftLogOptions {
   first: LogPosition;
   /** The pod's engine holds everything up to here durably; 0 for nothing. */
   durableIndex: number;
+  /** See `StateMachine`. */
+  logEndsAt?: ((index: number) => void) | undefined;
 }
 
 interface Tick {
@@ -59,6 +61,8 @@ interface Transfer {
 const keptOutcomes = 10_000;
 /** One is written to the disks while the next one is on its way to them. */
 const mostUnderWay = 2;
+/** For so long the install of a snapshot that is given up may wait for its disk. */
+const endOfInstallMs = 10_000;
 /** Ticks that wrote as much are not gathered any longer. */
 const mostGatheredBytes = 256 * 1024;
 /** Of an entry: what its tick has written before the largest command, and rows that expire or make room meanwhile. */
@@ -103,6 +107,9 @@ export class RaftLog implements PartitionLog {
   #transfer: Transfer | undefined;
   #keepAfter = Infinity;
   #leases = false;
+  /** The snapshot that is being installed. */
+  #install: Promise<void> | undefined;
+  #isClosed = false;
 
   constructor(options: RaftLogOptions) {
     this.#options = options;
@@ -316,10 +323,40 @@ export class RaftLog implements PartitionLog {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#options.pod.closeGroup(this.#options.group);
     await this.#chain;
+    await this.#installEnded();
     for (const tick of this.#ticks) tick.outcome ??= 'unknown';
     this.#settle();
+  }
+
+  async #takeState({ index, chunks }: ExportedState): Promise<void> {
+    await this.#chain;
+    const expectOpen = (): void => {
+      if (this.#isClosed) throw new Error('the replica is closed');
+    };
+    async function* batches(): AsyncGenerator<Buffer> {
+      for await (const chunk of chunks) {
+        expectOpen();
+        yield asBuffer(chunk);
+      }
+      // Nor is the state made durable, which takes longer than to take it.
+      expectOpen();
+    }
+    await this.#listener!.installSnapshot({ index, batches: batches() });
+    this.lastIndex = index;
+  }
+
+  /** The pod's engine is closed next, which an install would still write to. */
+  async #installEnded(): Promise<void> {
+    if (this.#install === undefined) return;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, endOfInstallMs);
+    });
+    await Promise.race([this.#install.catch(() => undefined), late]);
+    clearTimeout(timer);
   }
 
   #proposeGathered(group: RaftGroup): void {
@@ -391,6 +428,7 @@ export class RaftLog implements PartitionLog {
   #machine(listener: LogListener): StateMachine {
     return {
       durableIndex: this.#options.durableIndex,
+      logEndsAt: (index) => this.#options.logEndsAt?.(index),
       apply: (index, proposals, position) => this.#apply(index, proposals[0], position),
       // Beside those that the pod makes by the bytes of its log. Of each it says so by `truncate`.
       checkpoint: () => this.#later(() => listener.checkpoint?.()),
@@ -399,13 +437,12 @@ export class RaftLog implements PartitionLog {
         const { index, batches } = await listener.exportSnapshot();
         return { index, chunks: batches };
       },
-      install: async ({ index, chunks }): Promise<void> => {
-        await this.#chain;
-        async function* batches(): AsyncGenerator<Buffer> {
-          for await (const chunk of chunks) yield asBuffer(chunk);
-        }
-        await listener.installSnapshot({ index, batches: batches() });
-        this.lastIndex = index;
+      install: (state): Promise<void> => {
+        const install = this.#takeState(state).finally(() => {
+          this.#install = undefined;
+        });
+        this.#install = install;
+        return install;
       },
     };
   }

@@ -11,6 +11,7 @@ import type { FsyncPolicy, LogStatus } from '../partition-log.ts';
 import { Lane } from '../transport/transport.ts';
 import { Ballast } from '../wal/ballast.ts';
 import { defaultSegmentBytes, FrameKind } from '../wal/format.ts';
+import { LogWriteError } from '../wal/log-errors.ts';
 import { highestSegment, recoverLog } from '../wal/recovery.ts';
 import type { RecoveredLog } from '../wal/recovery.ts';
 import { buriedReplica, bury, newGroupState } from '../wal/table.ts';
@@ -51,6 +52,8 @@ interface RaftPodOptions {
   /** Opens groups without fences, whatever they may have lost. */
   acceptLoss?: boolean;
   segmentBytes?: number;
+  /** Space reserved for a full disk; at most a sixteenth of the free space. 0 for none. */
+  ballastBytes?: number;
   /** Beyond it groups that keep the oldest segment are made to let it go. */
   maxLogBytes?: number;
   electionTicks?: number;
@@ -84,6 +87,7 @@ const defaultLimits: RaftGroupLimits = {
   idleTicks: 100,
 };
 
+const defaultBallastBytes = 16 * 1024 * 1024;
 const readyBytes = 64 * 1024;
 /** For so long the engine's output is processed in one step; what is left is a next one's. */
 const workMs = 8;
@@ -108,6 +112,7 @@ export class RaftPod {
   readonly incarnation: number;
   readonly #options: RaftPodOptions;
   readonly #wal: Wal;
+  readonly #volume: number;
   readonly #commit: GroupCommit;
   readonly #ballast: Ballast;
   readonly #limits: RaftGroupLimits;
@@ -136,6 +141,8 @@ export class RaftPod {
   readonly #snapshotSlots = { free: snapshotsAtOnce };
   readonly #fences: FenceRecord;
   readonly #due = new Map<number, (() => void)[]>();
+  /** The log does not tell yet that this life has begun: the disk is full. */
+  #bootPending = true;
   /** Invalid messages, and messages for no replica here. */
   droppedMessages = 0;
 
@@ -160,7 +167,9 @@ export class RaftPod {
       onRemoved: (group) => void recovered.delete(group),
       onProgress: undefined,
     });
-    return new RaftPod(options, found, recovered);
+    const pod = new RaftPod(options, found, recovered);
+    await pod.#ballast.prepare(options.ballastBytes ?? defaultBallastBytes);
+    return pod;
   }
 
   private constructor(
@@ -188,9 +197,8 @@ export class RaftPod {
       found?.groups ?? new Map(),
     );
     if (found === undefined) this.#wal.create(highestSegment(disk, directory) + 1);
-    const own = found?.identity.volume ?? volume;
-    this.#wal.appendNumbers(FrameKind.boot, undefined, 0, this.incarnation, 0, own);
-    this.#wal.syncNow();
+    this.#volume = found?.identity.volume ?? volume;
+    this.#boot();
     this.#log = new LogBatch(this.#wal);
     this.#clock = options.clock ?? systemClock;
     this.#commit = new GroupCommit(this.#wal, this.#clock, options.wake, fatal);
@@ -210,6 +218,28 @@ export class RaftPod {
     // What was recovered is on disk.
     this.fsync = options.fsync ?? 'always';
     this.#settle();
+  }
+
+  /**
+   * Writes to the log that a new life begins. Nothing is sent or received before that is on disk, as the next life would
+   * have the same number. On a full disk this is tried again once there is room.
+   */
+  #boot(): void {
+    try {
+      this.#wal.appendNumbers(FrameKind.boot, undefined, 0, this.incarnation, 0, this.#volume);
+    } catch (error) {
+      if (!(error instanceof LogWriteError)) throw error;
+      return;
+    }
+    this.#wal.syncNow();
+    this.#bootPending = false;
+  }
+
+  /** Begins this life if there is room again. Until then the groups here have no leader. */
+  #hasBegun(): boolean {
+    // A try that fails puts off the moment at which the ballast looks for room.
+    if (this.#bootPending && this.#ballast.failure === undefined) this.#boot();
+    return !this.#bootPending;
   }
 
   /** Whether this life began with groups that may lack the last acknowledged entries. */
@@ -364,6 +394,7 @@ export class RaftPod {
    * each `work`.
    */
   get needsTicks(): boolean {
+    if (this.#bootPending) return true;
     if (this.#awake.size > 0 || this.#timed.size > 0 || this.#due.size > 0) return true;
     if (this.#starts.waiting > 0 || this.#rounds.length > 0) return true;
     return this.#commit.needsTicks || this.#isLogTooLong;
@@ -374,7 +405,9 @@ export class RaftPod {
     const due = this.#due.get(++this.#ticks);
     this.#due.delete(this.#ticks);
     for (const act of due ?? []) act();
-    for (const handle of this.#options.engine.tickAll()) this.#died(handle);
+    if (!this.#bootPending) {
+      for (const handle of this.#options.engine.tickAll()) this.#died(handle);
+    }
     for (const group of this.#timed) if (!group.tick()) this.#timed.delete(group);
     if (this.#ticks % collectTicks === 0) this.#limitLog();
     this.#rounds = this.#rounds.filter((round) => this.#visitSome(round));
@@ -399,6 +432,7 @@ export class RaftPod {
 
   /** A message from another pod. Anything that is not one, or is damaged, is dropped. */
   receive(bytes: Uint8Array): void {
+    if (this.#bootPending) return;
     try {
       if (areHeartbeats(bytes)) {
         for (const message of decodeHeartbeats(bytes)) this.#take(message);
@@ -414,6 +448,7 @@ export class RaftPod {
 
   /** Processes the engine's output; true when it must be called again soon. */
   work(): boolean {
+    if (!this.#hasBegun()) return false;
     const until = this.#clock.monotonic() + workMs;
     let left = roundsAtOnce;
     for (; left > 0; left--) {

@@ -101,6 +101,28 @@ test('the end of a process loses nothing, and fences nothing', async () => {
   expect(one!.machine.applied).toEqual(['a']);
 });
 
+test('a machine is told where its log ends, before an entry is applied to it', async () => {
+  const all = await pods(1, 'everysec');
+  const [one] = all.pods;
+  propose(one!, 'a');
+  await all.tick(30);
+  const { lastIndex } = one!.group.status();
+  for (const text of ['b', 'c', 'd']) {
+    propose(one!, text);
+    await all.tick(1);
+  }
+  expect(one!.group.status().lastIndex).toBe(lastIndex + 3);
+  cutPower(one!);
+  await restart(one!);
+  expect(one!.machine.applied).toEqual([]);
+  expect(one!.machine.logEnd).toBe(one!.group.status().lastIndex);
+  // Where the state is ahead of that, the log goes on from the state.
+  cutPower(one!);
+  one!.machine.durableIndex = lastIndex + 10;
+  await restart(one!);
+  expect(one!.machine.logEnd).toBe(lastIndex + 10);
+});
+
 test('an only copy continues with what the power cut has left', async () => {
   const all = await pods(1, 'everysec');
   const [one] = all.pods;

@@ -16,6 +16,11 @@ export interface StateMachine {
   /** The state as of this index is there after a crash; 0 for nothing. */
   readonly durableIndex: number;
   /**
+   * Called before all else: the next entry comes after this one. Parts of the machine that hold more of later entries must
+   * not take those that come for the ones they hold.
+   */
+  logEndsAt?(index: number): void;
+  /**
    * Applies an entry's proposals, in order; none for entries that only concern the log. `position`
    * is the first one's position if this replica has proposed them since its start and has reported
    * no outcome yet, else 0. Deterministic; the next entry waits for the answer; a failure ends the

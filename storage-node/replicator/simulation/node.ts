@@ -123,6 +123,7 @@ export class SimulatedNode {
       fsync: world.fsync,
       boot: String(this.#boots),
       segmentBytes: 4096,
+      ballastBytes: 0,
       electionTicks: 6,
       tickMs: world.tickMs,
       clock: { now: () => 0, monotonic: () => world.timeline.now * this.#rate },
