@@ -74,7 +74,7 @@ export interface LimiterWaiter {
   readonly deadline: number;
   /** Current quota mode of the table; `server` if absent. */
   readonly quotaMode?: QuotaMode;
-  /** Its turn, or its time is up. It is not waiting any more. */
+  /** It was served, or its deadline has passed. It is not waiting any more. */
   end(admitted: boolean): void;
 }
 

@@ -24,7 +24,7 @@ import type { RespWriter } from './resp-writer.ts';
 export const ticksPerTtl = 10;
 export const ttlMs = activeUpdateCacheDefaults.ttlMs;
 
-/** A table of which answers are remembered. */
+/** A cached table. */
 export interface RememberedTable {
   readonly table: number;
   /** Number of its tenant. */
@@ -42,7 +42,7 @@ interface Answer {
   readonly expireAt: number;
 }
 
-/** A GET whose answer is to be remembered. */
+/** A GET whose answer will be cached. */
 export class Load {
   expireAt = 0;
   /** Used in place of GET's transform. It may be run again from its start. */
@@ -79,7 +79,7 @@ export class Load {
   }
 }
 
-/** A table, from when it is remembered until it is not: another one with its number begins anew. */
+/** A table from when caching begins until it ends: another one with its number begins anew. */
 class Memory {
   readonly of: RememberedTable;
   readonly prefix: string;
@@ -133,7 +133,7 @@ export class ReadCache {
   // ---- entries
   //
 
-  /** All tables whose answers are remembered. Those that are as before keep them. */
+  /** All cached tables; unchanged ones keep their answers. */
   setTables(tables: Iterable<RememberedTable>): void {
     const before = this.#tables;
     this.#tables = new Map();
@@ -210,7 +210,7 @@ export class ReadCache {
     counts[what]++;
   }
 
-  /** A command is about to be run by a pod: how, if it is a GET whose answer is to be remembered. */
+  /** A command is about to be run by a pod: how, if it is a GET whose answer will be cached. */
   load(entry: CommandEntry, args: Arguments, table: number, now: number): Load | undefined {
     if (entry.run !== get) return undefined;
     const memory = this.#tables.get(table);

@@ -185,7 +185,7 @@ function startCommand(cluster: Command): void {
     .option('--data-dir <path>', 'directory of all nodes', './polyrow-cluster')
     .option(
       '--base-port <port>',
-      'ports of node n begin at this plus 10 (n - 1): Redis, InfluxDB, admin, three for the other nodes (default: free ones, kept for later starts)',
+      'ports of node n begin at this plus 10 (n - 1): Redis, InfluxDB, admin, three for the other nodes, and a tenth that shows other clusters that the block is taken (default: free ones, kept for later starts)',
       wholeNumber,
     )
     .option('--json', 'when it serves, print one line of JSON')

@@ -9,7 +9,7 @@ import { bystander, flooder, type Workload } from './workloads.ts';
 /** A second of a phase. */
 export interface Sample {
   seconds: number;
-  /** Requests of A a second: due, answered as asked, refused, failed; and those that wait at the gate now. */
+  /** Requests of A a second: due, answered as asked, refused, failed; and those queued at the rate limiter now. */
   offered: number;
   served: number;
   refused: number;

@@ -17,8 +17,8 @@ export const generalDifferences: readonly string[] = [
   'Users belong to tenants. What `CLIENT`, `PUBSUB`, `MONITOR`, `SLOWLOG`, `INFO` and `ACL` tell is of the own ' +
     'tenant, and what is about the whole server (`CONFIG`, `SHUTDOWN`, `SAVE` and others) answers `NOPERM` ' +
     'to users of tenants other than `default`.',
-  'What a client has the server keep (commands that come in part, transactions, watched keys, subscriptions, ' +
-    'blocked commands, answers it does not read) counts as `redis.max-request-memory`. Beyond it commands ' +
+  'Data held for a client (commands that come in part, transactions, watched keys, subscriptions, ' +
+    'blocked commands, answers it does not read) counts against `redis.max-request-memory`. Beyond it commands ' +
     'answer `OOM`, and clients that send or read too slowly are closed.',
   'A transaction has at most 65,536 commands, a connection 65,536 subscriptions, a tenant 10,000 patterns, an ' +
     'ACL selector 1,024 patterns of keys and as many of channels, a user 32 selectors. Commands that are not ' +
@@ -29,7 +29,7 @@ export const generalDifferences: readonly string[] = [
     'within `MULTI` about the node of the client. Ids of clients and of slow commands have the number of their node above 32 bits. `MEMORY STATS` and ' +
     '`CLIENT TRACKING` with `REDIRECT` are about the node of the client.',
   '`MONITOR` cuts words at 1 kB and commands at 8 kB. In a cluster it shows those of other nodes from a moment after its answer; a line of `node:2` tells how many of that node were left out, as there was no room for them.',
-  'A tenant at one of its limits is refused with `LIMIT` what may need more room.',
+  'Commands that may need space are refused with `LIMIT` once the tenant has reached a limit.',
   '`maxmemory` counts the memory of rows of `memory` databases and 768 kB for the server itself; of `kv` databases a limit below that refuses writes, others do not count. Where its policy evicts, a command makes room among the rows of its own tenant, ' +
     'in `memory` databases; memory is looked at every 32 commands.',
   'Keyspace notifications leave when the answer to their command does: with `fsync always` once the log is safe. ' +

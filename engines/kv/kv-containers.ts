@@ -32,7 +32,7 @@ import { ScanCursors, sharedHashes } from './scan-cursors.ts';
 // Up to this many elements are deleted one by one with their row; more are left to the purge.
 const fewElements = 16;
 const scoreBytes = 8;
-/** Cursors of scans of fields below it are hashes; others are remembered places. */
+/** Cursors of scans of fields below it are hashes; others are saved positions. */
 const hashes = 2 ** 32;
 
 export class KvContainers extends KvRows {

@@ -16,7 +16,7 @@ import { KvContainers } from './kv-containers.ts';
 import type { KvRecord, RowRecord } from './record-space.ts';
 import { sharedHashes } from './scan-cursors.ts';
 
-/** Cursors below it are hashes; others are remembered places. */
+/** Cursors below it are hashes; others are saved positions. */
 const hashes = 2 ** 48;
 
 export class KvTable extends KvContainers implements RowTable {

@@ -5,7 +5,7 @@ import { Eldest } from '../../universal-row/eldest.ts';
 
 /** Cursors that are still known, of one table. */
 const maxCursors = 4096;
-/** Elements of one hash that a scan sees beyond its budget, before it continues from a remembered place. */
+/** Elements of one hash that a scan sees beyond its budget, before it continues from a saved position. */
 export const sharedHashes = 16;
 
 interface Place {

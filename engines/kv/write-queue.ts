@@ -140,7 +140,7 @@ export class WriteQueue {
     });
   }
 
-  /** What belongs to no committed entry is not written: nobody will commit it any more. */
+  /** Changes of uncommitted entries are not written: they cannot be committed any more. */
   async close(): Promise<void> {
     try {
       if (this.failure === undefined && this.#owner.betweenCommands) await this.settled();

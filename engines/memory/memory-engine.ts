@@ -151,7 +151,7 @@ export class MemoryEngine implements Engine {
     return applied;
   }
 
-  /** Whoever wants a state waits for the end of an import, too. */
+  /** Snapshots and checkpoints also wait for the end of an import. */
   get exporting(): Promise<void> | undefined {
     return this.#imported ?? (this.#export === undefined ? undefined : this.#exportEnded);
   }

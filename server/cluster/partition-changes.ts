@@ -109,7 +109,7 @@ export class PartitionChanges implements PartitionHolder {
     return error === undefined ? { state: 'done' } : { state: 'failed', error };
   }
 
-  /** Whoever carries it out finds it in the metadata. */
+  /** The node that executes the change reads it from the metadata. */
   async cancel(table: number): Promise<void> {
     await this.#options.tables.place(table, (definition) => {
       const map = partitionMapOf(definition);

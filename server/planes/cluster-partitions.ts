@@ -140,7 +140,7 @@ export class ClusterPartitions {
         const mover = this.#movers.get(number);
         if (mover?.attempt !== attempt) throw new Error(`partition ${number} is not being copied`);
         await mover.freeze();
-        // There is nobody else to wait for.
+        // No other node has to confirm.
         if (definition.placement!.change!.sources.length > 1) return;
         return await closeSource(pod, number, attempt, home);
       }
@@ -186,7 +186,7 @@ export class ClusterPartitions {
   /** Another leader asks the one here. */
   async answer(question: PartitionQuestion): Promise<unknown> {
     const number = question.kind === 'decide' ? question.home : question.target;
-    // One that has no number of its own is the only source, and asks nobody.
+    // One that has no number of its own is the only source, and needs no answer from others.
     const pod = this.#options.podOf(number, '');
     if (pod?.role !== 'leader') throw new Error(notLedHere);
     switch (question.kind) {

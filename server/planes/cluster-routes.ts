@@ -65,7 +65,7 @@ export class ClusterRoutes {
   groupOf(number: number): number | undefined {
     // Called for each command of another process: no key is built for tables that are not divided.
     if (isPartition(number)) return this.#ofPartitions.get(number);
-    // Who does not know yet is to be told by the group that it is closed there.
+    // The closed group informs gateways that do not know the change yet.
     if (this.#options.tables.isDivided(number)) return this.#formerGroups.get(number);
     return this.#groups.get(groupKey(this.#scopeOf(number)));
   }

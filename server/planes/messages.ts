@@ -152,7 +152,7 @@ interface PlaneCalls {
   restore(order: RestoreOrder): RestoreStatus;
   /** Of these tables, partitions and tenants, those whose rows or points can be written here. */
   leads(scope: RestoreScope): LedScope;
-  /** Starts serving, for a plane that was told to hold back. */
+  /** Starts serving, for a plane whose listening was deferred. */
   listen(): Endpoint[];
   /** Nodes and groups after a change of either. Throws on a server that is not a node of a cluster. */
   cluster(view: ClusterView): void;
@@ -244,7 +244,7 @@ export type PlaneReport =
   | { type: 'failed'; id: number; error: string }
   /** The plane makes a call. */
   | { type: 'asks'; id: number; call: ControlCallName; argument: unknown }
-  /** The plane has recovered its data, and listens unless it holds back. */
+  /** The plane has recovered its data, and listens unless listening is deferred. */
   | { type: 'ready'; endpoints: Endpoint[] }
   /** A client changed a live setting (CONFIG SET). */
   | ({ type: 'configChanged' } & ConfigChange)

@@ -39,7 +39,7 @@ export class PlaneCache {
     this.#cache.resize(options.live.get('redis.gateway-cache-bytes'));
   }
 
-  /** Undefined while nothing is remembered of any table. */
+  /** Undefined while no table is cached. */
   get inUse(): ReadCache | undefined {
     return this.#isInUse ? this.#cache : undefined;
   }
@@ -124,7 +124,7 @@ export class PlaneCache {
   }
 }
 
-/** Milliseconds that answers may be old; 0 where none may be, or none are remembered. */
+/** Milliseconds that answers may be old; 0 where none may be, or none are cached. */
 function maxAgeMsOf({ model, cacheBypass, consistency }: TableDefinition): number {
   return model === 'kv' && !cacheBypass ? ageOf(consistency) : 0;
 }

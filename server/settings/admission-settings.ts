@@ -25,7 +25,7 @@ export const admissionSettings = {
     default: 'enforce',
     live: true,
     description:
-      'Whether limits on request units a second hold: requests beyond them wait and are refused in the end, or what would have become of them is only counted. Needs `ru.metering`. See [limits.md](limits.md).',
+      'Limits on request units a second. `enforce`: requests over the limit wait, and are refused after their waiting time. `dry-run`: such requests are only counted. `off`: no limits. Needs `ru.metering`. See [limits.md](limits.md).',
   },
   'admission.command-wait-ms': {
     ...waitMs,
@@ -79,6 +79,6 @@ export const admissionSettings = {
     ...onOff,
     live: true,
     description:
-      'Hold refusals back for as long as half of the requests take that are served, up to 100 ms: for gateways behind a balancer that sends requests to where fewest are under way, which would take one that refuses for one that is idle.',
+      'Delays each refusal by the median duration of a served request, at most 100 ms, so that a least-requests balancer does not mistake a refusing gateway for an idle one.',
   },
 } as const satisfies Record<string, Setting>;

@@ -72,7 +72,7 @@ export const influxSettings = {
     max: mostSeriesPartitions,
     default: 0,
     description:
-      'Partitions that the time series of a new data directory are divided into, by the hash of measurement and tags; fixed from then on. 0: as the directory has it, one in a new one. In a cluster those of each tenant are; what the node has on which it is formed counts, and 0 is: as the cluster has it.',
+      'Partitions that the time series of a new data directory are divided into, by the hash of measurement and tags; fixed from then on. With 0 the number of the directory is kept, and a new directory has one partition. In a cluster the time series of each tenant are divided so; the value of the node that forms the cluster counts, and other nodes leave it at 0.',
   },
   'influx.ru-per-second': {
     ...count,

@@ -159,7 +159,7 @@ export const redisSettings = {
     default: 0,
     live: true,
     description:
-      'Request units a second that the Redis plane can do: it does no more, and quotas go first. With 0 it is measured under load, and serves for `admission.partition-cap` only.',
+      'Capacity of the Redis plane in request units a second. Requests within quotas are served first. With 0 the capacity is measured under load, and used for `admission.partition-cap` only.',
   },
   'redis.gateway-cache-bytes': {
     ...anySize,

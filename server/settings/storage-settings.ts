@@ -44,7 +44,7 @@ export const storageSettings = {
   'backup.incremental-checksums': {
     ...liveSwitch,
     description:
-      'An incremental backup notes a checksum over each table of rows, with which `polyrow verify` and a restore compare what the chain comes to. For that it reads all rows; off, it reads what was changed, and row counts are compared.',
+      'Records a checksum over each table in an incremental backup; `polyrow verify` and restores check the result of the chain against it. This reads all rows. With `off` only changed rows are read, and only row counts are checked.',
   },
 
   'memory.max-bytes': {
@@ -78,7 +78,7 @@ export const storageSettings = {
     default: 5,
     live: true,
     description:
-      'Rows of each database of which the best is evicted: more are closer to the policy, and take longer.',
+      'Rows sampled in each database to select the one to evict; more samples follow the policy more closely, and take longer.',
   },
 
   'kv.cache-bytes': {

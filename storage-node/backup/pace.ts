@@ -1,6 +1,6 @@
 const sliceMs = 2;
 
-/** Gives requests their turn every few milliseconds of work. */
+/** Yields to requests every few milliseconds of work. */
 export class Pace {
   #since = performance.now();
 

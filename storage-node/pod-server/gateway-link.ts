@@ -140,7 +140,7 @@ export class GatewayLink implements LinkHandler, RequestsLink {
       try {
         this.#run(bytes, 0, bytes.length, cameAt);
       } catch (error) {
-        // Nobody reads the link here who would end it: as where a frame is run when it comes.
+        // No reader of the link is active here that could end it: as where a frame is run when it comes.
         this.fail(error as Error);
         return;
       }

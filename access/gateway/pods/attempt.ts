@@ -9,7 +9,7 @@ import { executeTogether } from '../../../universal-row/once-together.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import type { GroupObservers, GroupPlace } from './group-observers.ts';
 
-/** Who sends it: the part of a write's number that all writes of a gateway share. */
+/** The sending gateway: the part of a write's number that all writes of a gateway share. */
 type Gateway = Pick<NumberedWrite, 'node' | 'incarnation'>;
 
 /** A command, or several that run as one. */

@@ -488,7 +488,7 @@ export class GroupExecutor implements Executor {
     return true;
   }
 
-  /** A partition of the group has given way to others: who observes its rows is to do so there. */
+  /** Other groups have replaced a partition of the group: observers of its rows move to them. */
   replaced(number: number, observe: RowCommands['observe']): void {
     this.#observers.moveAway(number, observe);
     this.#wait.wake();

@@ -1,4 +1,4 @@
-// Which path is whose, and the short answers.
+// Maps paths to handlers, and serves the short answers.
 
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
