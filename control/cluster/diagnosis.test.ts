@@ -141,6 +141,20 @@ test.each<[string, (cluster: ClusterFixture) => void, string[]]>([
     ],
   ],
   [
+    'a node that drains while another one is out of reach',
+    (cluster) => {
+      cluster.set(2, { reachable: false });
+      cluster.set(3, { state: 'draining' });
+      // Others lead what node 2 led.
+      cluster.step(0);
+    },
+    [
+      'warning: node 2 () has been out of reach for 0 s; its replicas are made anew on other nodes in 60 s',
+      'warning: there are 2 nodes for 3 replicas (cluster.replicas)',
+      'notice: node 3 is being drained: 3 replicas are left; it stays in groups 16, 17, 18 and the metadata, as without it no majority of the others could be reached',
+    ],
+  ],
+  [
     'a group that changes',
     (cluster) => {
       const [first, ...others] = cluster.groups;

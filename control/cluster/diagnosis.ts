@@ -22,7 +22,11 @@ const named = 5;
 export function diagnose(report: ClusterReport, rebuildAfterMs: number, now: number): Finding[] {
   const findings = [
     ...metadataFindings(report),
-    ...report.nodes.flatMap((node) => nodeFindings(node, rebuildAfterMs, now)),
+    ...report.nodes.flatMap((node) =>
+      node.state === 'draining'
+        ? drainFindings(node, report)
+        : nodeFindings(node, rebuildAfterMs, now),
+    ),
     ...portFindings(report),
     ...levelFindings(report),
     ...groupFindings(report),
@@ -57,26 +61,53 @@ function levelFindings({ level, nodes }: ClusterReport): Finding[] {
   ];
 }
 
+function drainFindings({ node, replicas, votes }: NodeReport, report: ClusterReport): Finding[] {
+  const { nodes, groups } = report;
+  const down = new Set(nodes.filter(({ reachable }) => !reachable).map((one) => one.node));
+  const voters = nodes.filter((one) => one.votes).map((one) => one.node);
+  const needs = (members: readonly number[]): boolean => isNeeded(node, members, down);
+  const waiting = groups.filter((group) => needs(group.replicas.map((one) => one.node)));
+  const isVoteNeeded = votes && needs(voters);
+  if (replicas === 0 && !isVoteNeeded) {
+    return [
+      {
+        severity: 'notice',
+        problem: `node ${node} is drained`,
+        remedy: `polyrow node remove ${node}, or polyrow node drain ${node} --undo to use it again`,
+      },
+    ];
+  }
+  const problem = `node ${node} is being drained: ${replicas} replicas are left`;
+  if (waiting.length === 0 && !isVoteNeeded)
+    return [{ severity: 'notice', problem, remedy: 'wait until there are none' }];
+  const kept = [
+    ...(waiting.length > 0 ? [namesOf(waiting)] : []),
+    ...(isVoteNeeded ? ['the metadata'] : []),
+  ].join(' and ');
+  const members = waiting.flatMap((group) => group.replicas.map((one) => one.node));
+  const missing = new Set([...members, ...(isVoteNeeded ? voters : [])]);
+  const names = [...missing].filter((one) => down.has(one) && one !== node).sort((a, b) => a - b);
+  return [
+    {
+      severity: 'notice',
+      problem: `${problem}; it stays in ${kept}, as without it no majority of the others could be reached`,
+      remedy: `start nodes ${names.join(', ')} again, or add nodes`,
+    },
+  ];
+}
+
+/** The others of these members have a majority only with nodes that are out of reach, as the plan of a drain looks at it. */
+function isNeeded(node: number, members: readonly number[], down: ReadonlySet<number>): boolean {
+  const others = members.filter((one) => one !== node);
+  const there = others.filter((one) => !down.has(one));
+  return members.includes(node) && others.length > 0 && 2 * there.length <= others.length;
+}
+
 function nodeFindings(
-  { node, state, reachable, answered, since, replicas, addresses }: NodeReport,
+  { node, state, reachable, answered, since, addresses }: NodeReport,
   rebuildAfterMs: number,
   now: number,
 ): Finding[] {
-  if (state === 'draining') {
-    return [
-      replicas > 0
-        ? {
-            severity: 'notice',
-            problem: `node ${node} is being drained: ${replicas} replicas are left`,
-            remedy: 'wait until there are none',
-          }
-        : {
-            severity: 'notice',
-            problem: `node ${node} is drained`,
-            remedy: `polyrow node remove ${node}, or polyrow node drain ${node} --undo to use it again`,
-          },
-    ];
-  }
   if (state === 'joining') {
     return [
       {

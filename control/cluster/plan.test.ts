@@ -33,6 +33,21 @@ function settle(cluster: ClusterFixture, of: PlanPolicy = policy, steps = 3000):
   return all;
 }
 
+/** Groups whose majority can be reached, and could not be any more once these changes are made. */
+function abandoned(cluster: ClusterFixture, changes: readonly GroupChange[]): number[] {
+  return changes.flatMap((change) => {
+    if (change.kind !== 'leave') return [];
+    const { group, node } = change;
+    const { replicas } = cluster.groups.find((one) => one.group === group)!;
+    const leaving = replicas.find((one) => one.node === node)!.replica;
+    const { voters } = cluster.logs.get(group)!;
+    const nodeOf = (replica: number) => replicas.find((one) => one.replica === replica)!.node;
+    const isReached = (of: readonly number[]) =>
+      2 * of.filter((one) => cluster.isReachable(nodeOf(one))).length > of.length;
+    return isReached(voters) && !isReached(voters.filter((one) => one !== leaving)) ? [group] : [];
+  });
+}
+
 function clusterOf(
   zones: readonly string[],
   groups: number,
@@ -297,6 +312,15 @@ describe('groups', () => {
     for (const { group } of cluster.groups) expect(cluster.nodesOf(group)).toEqual([1, 3]);
   });
 
+  test('a replica that has moved is not moved again when its node gets another one', () => {
+    const cluster = clusterOf(['', ''], 1);
+    cluster.addNode('');
+    cluster.moves = [{ group: 16, from: 1, to: 3 }];
+    settle(cluster);
+    expect(cluster.moves).toEqual([]);
+    expect(cluster.nodesOf(16)).toEqual([1, 2, 3]);
+  });
+
   test('a replica moves where an operator wants it', () => {
     const cluster = clusterOf(['', '', '', ''], 4);
     const from = cluster.leaderOf(16);
@@ -451,6 +475,56 @@ test('whatever happens to nodes, a majority of every group stays, and all is wel
           );
         }
         expect(evenness(leadersOf(cluster))).toBeLessThanOrEqual(Math.max(2, groups));
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+test('no change that is planned takes the majority of a group out of reach, whatever operators do while nodes are down', () => {
+  const event = fc.record({
+    kind: fc.constantFrom('down', 'down', 'up', 'drain', 'undo', 'add', 'replicas', 'move'),
+    node: fc.nat(),
+    steps: fc.integer({ min: 0, max: 90 }),
+  });
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 2, max: 5 }),
+      fc.array(event, { maxLength: 10 }),
+      (nodes, events) => {
+        let of = policy;
+        const cluster = clusterOf(
+          Array.from({ length: nodes }, () => ''),
+          2,
+        );
+        for (const { kind, node, steps } of events) {
+          const chosen = (node % cluster.nodes.length) + 1;
+          const up = cluster.nodes.filter(({ state }) => state === 'up').length;
+          if (kind === 'down' || kind === 'up') cluster.set(chosen, { reachable: kind === 'up' });
+          if (kind === 'drain' && up > 1) cluster.set(chosen, { state: 'draining' });
+          if (kind === 'undo') cluster.set(chosen, { state: 'up' });
+          if (kind === 'add' && cluster.nodes.length < 7) cluster.addNode('');
+          if (kind === 'replicas') of = { ...policy, replicas: (node % 5) + 1 };
+          const { group } = cluster.groups[node % 2]!;
+          const [from] = cluster.nodesOf(group);
+          if (kind === 'move' && !cluster.nodesOf(group).includes(chosen))
+            cluster.moves = [{ group, from: from!, to: chosen }];
+          for (let i = 0; i < steps; i++) {
+            const changes = plan(cluster.state, of, cluster.now);
+            expect(abandoned(cluster, changes)).toEqual([]);
+            cluster.apply(changes);
+            cluster.step();
+          }
+        }
+        // What had to wait goes on once all are back.
+        for (const { node } of cluster.nodes) cluster.set(node, { reachable: true });
+        settle(cluster, of);
+        const usable = cluster.nodes.filter(({ state }) => state === 'up').map((one) => one.node);
+        for (const { group } of cluster.groups) {
+          const members = cluster.nodesOf(group);
+          expect(members.length).toBe(Math.min(of.replicas, usable.length));
+          for (const node of members) expect(usable).toContain(node);
+        }
       },
     ),
     { numRuns: 60 },

@@ -238,9 +238,9 @@ class Planner {
     return keepsMajority ? { kind: 'leave', group, node } : undefined;
   }
 
+  /** Also of groups that change: a replica that is added where one has left would have to leave again. */
   #endMoves(kept: ReadonlySet<number>, changed: Set<number>): void {
     for (const { group, from, to } of this.#state.moves) {
-      if (changed.has(group)) continue;
       const definition = this.#state.groups.find((one) => one.group === group);
       const isPossible =
         kept.has(group) &&

@@ -32,7 +32,10 @@ function viewOf({ nodes, voters, learners = [], self, away = {} }: Situation): M
 }
 
 /** Carries steps out until there is none; the voters, the learners and the leader at the end. */
-function settle(situation: Situation): [voters: number[], learners: number[], self: number] {
+function settle(
+  situation: Situation,
+  look: (voters: readonly number[]) => void = () => {},
+): [voters: number[], learners: number[], self: number] {
   let view = viewOf(situation);
   for (let steps = 0; steps < 50; steps++) {
     const step = planMembership(view);
@@ -53,6 +56,7 @@ function settle(situation: Situation): [voters: number[], learners: number[], se
         learners: to === 'learner' ? [...without(view.learners), node] : without(view.learners),
       };
     }
+    look(view.voters);
     // The one that leads does not vote itself out.
     expect(view.voters).toContain(view.self);
   }
@@ -166,6 +170,17 @@ describe('members', () => {
       [1, 2, 3],
       [4, 5],
     ],
+    [
+      'and two voters that are removed, of which the dead one need not wait for the other',
+      {
+        nodes: [[1], [2], [3, 'removed'], [4], [5, 'removed'], [6], [7]],
+        voters: [1, 2, 3, 4, 5],
+        learners: [6, 7],
+        away: { 4: 1, 5: 1, 6: 1, 7: 1 },
+      },
+      [1, 2, 4],
+      [6, 7],
+    ],
     ['and all others drained', { nodes: [[1], [2, 'draining']], voters: [1, 2] }, [1], [2]],
     ['all drained', { nodes: [[1, 'draining']], voters: [1] }, [1], []],
   ])('%s', (_what, situation, voters, learners, self = 1) => {
@@ -192,6 +207,31 @@ describe('members', () => {
         const live = 1 + some.filter(({ state }) => state !== 'removed').length;
         expect(voters.length).toBe(wantedVoters(up));
         expect(voters.length + learners.length).toBe(live);
+      }),
+    );
+  });
+
+  test('of any cluster keep the majority that can be reached', () => {
+    const node = fc.record({
+      state: fc.constantFrom<NodeState[]>('up', 'up', 'draining', 'removed'),
+      member: fc.constantFrom('voter', 'voter', 'learner', 'none'),
+      away: fc.constantFrom(0, 0, 1, 301),
+    });
+    fc.assert(
+      fc.property(fc.array(node, { maxLength: 8 }), (some) => {
+        const numbered = some.map((one, i) => ({ ...one, node: i + 2 }));
+        const membersOf = (kind: string) =>
+          numbered.flatMap((one) => (one.member === kind ? [one.node] : []));
+        const away = Object.fromEntries(numbered.map((one) => [one.node, one.away]));
+        const isReached = (voters: readonly number[]) =>
+          2 * voters.filter((one) => (away[one] ?? 0) === 0).length > voters.length;
+        const voters = [1, ...membersOf('voter')];
+        fc.pre(isReached(voters));
+        const nodes = numbered.map((one): [number, NodeState] => [one.node, one.state]);
+        const learners = membersOf('learner');
+        settle({ nodes: [[1], ...nodes], voters, learners, away }, (after) =>
+          expect(isReached(after), `voters ${after.join()}`).toBe(true),
+        );
       }),
     );
   });

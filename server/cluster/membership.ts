@@ -61,7 +61,8 @@ function addNew({ nodes, voters, learners }: MembershipView): MembershipStep | u
 function takeOut(view: MembershipView): MembershipStep | undefined {
   const { nodes, voters, learners, self } = view;
   const isThere = new Set(nodes.map(({ node }) => node));
-  const gone = [...voters, ...learners].filter((node) => !isThere.has(node));
+  // One that takes nothing from the majority first: behind one that has to wait it would wait as well.
+  const gone = silentFirst(view, [...learners, ...voters]).filter((node) => !isThere.has(node));
   const other = gone.find((node) => node !== self);
   if (other !== undefined) {
     const replacement = voters.includes(other) ? promoted(view, 1) : [];
@@ -89,14 +90,17 @@ function replace(view: MembershipView): MembershipStep | undefined {
 function thinOut(view: MembershipView): MembershipStep | undefined {
   const { voters, self } = view;
   if (voters.length <= Math.max(1, wantedVoters(upNodes(view).length))) return undefined;
-  const isSilent = (node: number): number => Number(view.unreachableMs(node) > 0);
-  const others = voters
-    .filter((node) => node !== self)
-    .sort((a, b) => isSilent(b) - isSilent(a) || b - a);
+  const byNumber = voters.filter((node) => node !== self).sort((a, b) => b - a);
+  const others = silentFirst(view, byNumber);
   const bad = unfit(view);
   const out = others.find((node) => bad.includes(node)) ?? (bad.length > 0 ? self : others[0]!);
   if (out === self) return handOver(view);
   return { kind: 'change', changes: [{ node: out, to: 'learner' }] };
+}
+
+function silentFirst({ unreachableMs }: MembershipView, nodes: readonly number[]): number[] {
+  const isSilent = (node: number): number => Number(unreachableMs(node) > 0);
+  return nodes.toSorted((a, b) => isSilent(b) - isSilent(a));
 }
 
 function handOver(view: MembershipView): MembershipStep | undefined {
