@@ -25,8 +25,8 @@ import { moveToSharedReads } from './shared-buffer.ts';
 type LinkReport = (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 
 /**
- * Limit of unauthenticated links: only the cluster's own processes connect here. One more ends the oldest of them:
- * a process of the cluster is known within a few round trips, and finds a place although others hold all and say nothing.
+ * Limit of unauthenticated links: only the cluster's own processes connect here. A further one ends the oldest, so that
+ * silent connections do not keep a process of the cluster out: it is authenticated within a few round trips.
  */
 const maxStrangers = 64;
 /** Further refusals within this time are counted, not reported. */

@@ -91,7 +91,7 @@ async function foreground(port: number, isOver: () => boolean): Promise<number[]
   return latencies;
 }
 
-/** In which the nodes write checkpoints of what was loaded, and the load on the disk ends. */
+/** Long enough for the nodes to end the checkpoints of what was loaded. */
 const restMs = 20_000;
 
 /** A node with so much data is killed and starts again: while all nodes still write checkpoints of it, and at rest. */

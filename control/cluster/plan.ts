@@ -54,7 +54,7 @@ class Planner {
   readonly #policy: PlanPolicy;
   readonly #now: number;
   readonly #placement: Placement;
-  /** Draining ones among them. */
+  /** Nodes that can be reached, draining ones included. */
   readonly #reachable: ReadonlySet<number>;
   readonly #leaders: ReadonlyMap<number, ReplicaStatus>;
   readonly #changes: GroupChange[] = [];

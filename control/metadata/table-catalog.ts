@@ -168,17 +168,20 @@ export class TableCatalog {
 
   /** Undefined when it is not known: without data planes, or while a partition has no leader that answers. */
   async rowCount(id: number): Promise<number | undefined> {
-    const owner = this.#lookup.ownerOf(id);
-    const { definition } =
-      this.#documents.tables.get(id) ?? this.#lookup.table(owner, id - owner.firstTable);
-    const { partitions } = partitionMapOf(definition);
+    const { partitions } = partitionMapOf(this.#stored(id).definition);
     return await this.#holders?.rowCount(
       id,
       partitions.map(({ number }) => number),
     );
   }
 
-  /** Rows of a table that may be changed if it is empty. Not known is as good as not empty, but for a start. */
+  /** As recorded, or with the defaults. */
+  #stored(id: number): StoredTable {
+    const owner = this.#lookup.ownerOf(id);
+    return this.#documents.tables.get(id) ?? this.#lookup.table(owner, id - owner.firstTable);
+  }
+
+  /** Rows of a table that only an empty one may change. Throws when they are not known; 0 before data planes are attached. */
   async #rowsAgainst(id: number): Promise<number> {
     const rows = await this.rowCount(id);
     if (rows !== undefined || this.#holders === undefined) return rows ?? 0;
@@ -340,9 +343,7 @@ export class TableCatalog {
     change: (definition: TableDefinition) => TablePlacement | Promise<TablePlacement>,
   ): Promise<TableDefinition> {
     return this.#inTurn(async () => {
-      const owner = this.#lookup.ownerOf(id);
-      const before =
-        this.#documents.tables.get(id) ?? this.#lookup.table(owner, id - owner.firstTable);
+      const before = this.#stored(id);
       const definition = placedAs(before.definition, await change(before.definition));
       await this.#documents.save([{ ...before, definition, explicit: true }]);
       return definition;
@@ -455,7 +456,7 @@ export class TableCatalog {
     return definition;
   }
 
-  /** A change that may be one of partitions, which is made while clients go on: resolves when it is. */
+  /** In a cluster the change may be one of partitions, made while clients continue: resolves when that has ended. */
   async #changed(change: () => Promise<TableDefinition>): Promise<TableDefinition> {
     const definition = await this.#inTurn(change);
     return this.#reshaping.has(definition) ? this.#whenReshaped(definition.id) : definition;
@@ -464,7 +465,7 @@ export class TableCatalog {
   async #whenReshaped(id: number): Promise<TableDefinition> {
     const name = this.#lookup.nameOf(id);
     for (const end = performance.now() + reshapeMs; performance.now() < end; ) {
-      const { definition } = this.#documents.tables.get(id)!;
+      const { definition } = this.#stored(id);
       const { change, failure } = definition.placement ?? {};
       if (failure !== undefined) {
         throw new TableError('conflict', `table ${name} cannot change so: ${failure}`);
@@ -487,8 +488,8 @@ export class TableCatalog {
     after: TableDefinition,
     explicit: boolean,
   ): Promise<TableDefinition> {
-    const { id, name, model, placement } = before.definition;
-    // Those that are not known are handed over all the same.
+    const { id, model } = before.definition;
+    // The old partitions hand over rows whose number is not known, too.
     const rows = (await this.rowCount(id)) ?? 0;
     if (rows > 0 && after.partitions !== before.definition.partitions) {
       throw this.#notDivided(id, `it holds ${rows} rows`);
@@ -497,9 +498,7 @@ export class TableCatalog {
     if ((this.#options.level ?? (() => Infinity))() < changesLevel) {
       throw new TableError('conflict', changesRefusal);
     }
-    if (placement?.change !== undefined) {
-      throw new TableError('conflict', `partitions of table ${name} are being changed`);
-    }
+    this.#refuseIfChanging(before.definition);
     const map = partitionMapOf(before.definition);
     const { partitions: targets } = await this.#evenly(after.partitions, after);
     const change = inCluster({ sources: map.partitions.map(({ number }) => number), targets });
@@ -512,6 +511,12 @@ export class TableCatalog {
     await this.#holders?.setTables(this.definitions());
     this.#reshaping.add(definition);
     return definition;
+  }
+
+  #refuseIfChanging({ id, placement }: TableDefinition): void {
+    if (placement?.change === undefined) return;
+    const name = this.#lookup.nameOf(id);
+    throw new TableError('conflict', `partitions of table ${name} are being changed`);
   }
 
   #notDivided(id: number, why: string): TableError {
@@ -538,12 +543,7 @@ export class TableCatalog {
       if (partitions === before.partitions) return before.placement;
       throw this.#notDivided(id, has);
     }
-    if (before.placement?.change !== undefined) {
-      throw new TableError(
-        'conflict',
-        `partitions of table ${this.#lookup.nameOf(id)} are being changed`,
-      );
-    }
+    this.#refuseIfChanging(before);
     const epoch = before.placement?.epoch ?? 0;
     // Groups of a cluster may have closed the table under its own number.
     if (partitions === 1 && epoch <= 1) return undefined;

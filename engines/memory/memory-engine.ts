@@ -40,7 +40,7 @@ export class MemoryEngine implements Engine {
   #export: SnapshotExport | undefined = undefined;
   #exportEnded: Promise<void> = Promise.resolve();
   #endExport: () => void = () => {};
-  /** The import under way. It rejects for good where that has failed: a part of a snapshot is no state. */
+  /** The import under way. After a failed one it stays rejected: half a snapshot must not be written or exported. */
   #imported: Promise<void> | undefined = undefined;
   #checkpoint: Promise<AppliedIndexes> | undefined = undefined;
   #diskBytes = 0;

@@ -60,7 +60,7 @@ class Leader {
   }
 }
 
-test('a leader that was not one for a time gives nobody the shares of nodes that another one gave them to', async () => {
+test('a node that leads again gives out no share that another leader has given', async () => {
   const leader = new Leader();
   for (let second = 0; second < 5; second++) {
     for (const node of [1, 2, 3]) await leader.ask(node);

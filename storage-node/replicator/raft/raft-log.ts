@@ -61,7 +61,7 @@ interface Transfer {
 const keptOutcomes = 10_000;
 /** One is written to the disks while the next one is on its way to them. */
 const mostUnderWay = 2;
-/** For so long the install of a snapshot that is given up may wait for its disk. */
+/** How long `close` waits for the disk of a snapshot's install that was given up. */
 const endOfInstallMs = 10_000;
 /** Ticks that wrote as much are not gathered any longer. */
 const mostGatheredBytes = 256 * 1024;
@@ -341,7 +341,7 @@ export class RaftLog implements PartitionLog {
         expectOpen();
         yield asBuffer(chunk);
       }
-      // Nor is the state made durable, which takes longer than to take it.
+      // A closed replica does not make the state durable either: that takes longer than receiving it.
       expectOpen();
     }
     await this.#listener!.installSnapshot({ index, batches: batches() });
