@@ -218,3 +218,20 @@ test('a tick that ends while rows are read for a state taken within it keeps its
   expect(find(inner.table(0), 'b')).toBe(0);
   expect(engine.aheadBytes).toBe(0);
 });
+
+test('a row that cannot be read while a state is taken ends all writing, and the half-undone rows count as no state', async () => {
+  const inner = new ColdEngine();
+  const engine = new AheadEngine(inner, 7);
+  put(engine, 'a');
+  engine.endTick(1);
+  inner.turnCold(Promise.reject(new Error('read error')));
+  await expect(engine.takeState(() => inner.table(0).rowCount())).rejects.toThrow('read error');
+  await engine.moving;
+  expect(engine.failure?.message).toBe('read error');
+  engine.committed(1, 1);
+  expect(engine.appliedIndexOf(7)).toBe(0);
+  expect(inner.holdsBack).toBe(true);
+  await expect(engine.checkpoint()).rejects.toThrow('read error');
+  expect(() => engine.lost(1)).toThrow('read error');
+  await engine.close();
+});

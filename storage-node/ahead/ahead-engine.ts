@@ -75,6 +75,8 @@ export class AheadEngine implements Engine, AheadOwner {
   #moving: Promise<void> | undefined = undefined;
   /** Committed while it does. */
   #committed: { position: number; index: number } | undefined = undefined;
+  /** A row could not be read while writes were undone: the rows are no state of the log, and stay so until the next start. */
+  #failure: Error | undefined = undefined;
 
   constructor(engine: Engine, group: number) {
     this.#engine = engine;
@@ -93,8 +95,11 @@ export class AheadEngine implements Engine, AheadOwner {
 
   async close(): Promise<void> {
     await this.#moving;
-    await this.lost(-Infinity);
-    await this.#engine.close();
+    try {
+      if (this.#failure === undefined) await this.lost(-Infinity);
+    } finally {
+      await this.#engine.close();
+    }
   }
 
   /** Resolves when rows may be touched again; undefined when they may be now. */
@@ -271,7 +276,7 @@ export class AheadEngine implements Engine, AheadOwner {
   }
 
   #settle(): void {
-    if (this.#committed === undefined) return;
+    if (this.#committed === undefined || this.#failure !== undefined) return;
     const { position, index } = this.#committed;
     this.#committed = undefined;
     while (this.#ahead.length > 0 && this.#ahead[0]!.position <= position) {
@@ -292,6 +297,7 @@ export class AheadEngine implements Engine, AheadOwner {
   /** Undoes everything from `position` on. There must be no entry open or put aside. */
   lost(position: number): MaybePromise<void> {
     if (this.#moving !== undefined) return this.#moving.then(() => this.lost(position));
+    if (this.#failure !== undefined) throw this.#failure;
     return this.#move(this.#undoFrom(position));
   }
 
@@ -312,6 +318,7 @@ export class AheadEngine implements Engine, AheadOwner {
   /** Applies a whole entry that another replica evaluated. */
   apply(entry: Buffer, index: number): MaybePromise<void> {
     if (this.#moving !== undefined) return this.#moving.then(() => this.apply(entry, index));
+    if (this.#failure !== undefined) throw this.#failure;
     assert(this.#isLevel, 'nothing is ahead of what is applied');
     const done = applyWithFaults(this.#engine, entry, entryOpsAt, entry.length, index, this.#group);
     return whenReady(done, () => {
@@ -369,6 +376,7 @@ export class AheadEngine implements Engine, AheadOwner {
    * first.
    */
   takeState<T>(take: () => T): MaybePromise<T> {
+    if (this.#failure !== undefined) throw this.#failure;
     if (this.#suspended > 0) throw new Error('a long command is under way that has written');
     if (this.#isLevel) return take();
     return this.#move(this.#stateSteps(take));
@@ -415,7 +423,15 @@ export class AheadEngine implements Engine, AheadOwner {
   async #moveOn<T>(steps: Generator<ReadFault, T>, first: ReadFault): Promise<T> {
     let fault = first;
     for (;;) {
-      await fault.ready;
+      try {
+        await fault.ready;
+      } catch (error) {
+        // Rows are undone in part and cannot be restored: nothing of this state may reach the disk.
+        this.#failure = error instanceof Error ? error : new Error(String(error));
+        this.#engine.holdsBack = true;
+        for (const resolve of this.#drained.splice(0)) resolve();
+        throw error;
+      }
       const { done, value } = steps.next();
       if (done === true) return value;
       fault = value;
@@ -427,7 +443,7 @@ export class AheadEngine implements Engine, AheadOwner {
   endTurn(): void {
     this.#engine.endTurn();
     if (this.#isLevel || this.#moving !== undefined || this.#suspended > 0) return;
-    if (!this.#canRollBack) return;
+    if (!this.#canRollBack || this.#failure !== undefined) return;
     const now = performance.now();
     if (now - this.#writtenAt < writeEveryMs) return;
     this.#writtenAt = now;
@@ -455,7 +471,7 @@ export class AheadEngine implements Engine, AheadOwner {
   }
 
   get failure(): Error | undefined {
-    return this.#engine.failure;
+    return this.#failure ?? this.#engine.failure;
   }
 
   setCacheBypass(tables: ReadonlySet<number>): void {
