@@ -50,7 +50,7 @@ const keptShare = 0.98;
 const warmUps = 2;
 const settleMs = 20_000;
 
-interface Turn {
+interface Run {
   perSecond: number;
   /** Processor time of all threads of the server, of a request. */
   cpuMicros: number;
@@ -99,9 +99,9 @@ async function alternate(
   name: string,
   unit: string,
   pairs: number,
-  turn: (side: Side) => Promise<Turn>,
+  turn: (side: Side) => Promise<Run>,
 ): Promise<Compared[]> {
-  const turns: readonly [Turn[], Turn[]] = [[], []];
+  const turns: readonly [Run[], Run[]] = [[], []];
   for (let pair = -warmUps; pair < pairs; pair++) {
     process.stderr.write(`\r${name}: pair ${pair + 1} of ${pairs}   `);
     const order: readonly Side[] = pair % 2 === 0 ? [0, 1] : [1, 0];
@@ -111,7 +111,7 @@ async function alternate(
     }
   }
   process.stderr.write('\n');
-  const compared = (of: keyof Turn, what: string, in_: string, better: number): Compared => {
+  const compared = (of: keyof Run, what: string, in_: string, better: number): Compared => {
     const [before, after] = turns.map((all) => all.map((one) => one[of])) as [number[], number[]];
     const ratio = medianWithin(after.map((value, i) => value / before[i]!));
     return {

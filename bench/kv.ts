@@ -25,15 +25,15 @@ interface KvOptions {
   /** Bytes of a value. */
   sizes: number[];
   megabytes: number;
-  /** Operations of one event-loop turn on our engine. */
-  turn: number;
+  /** Operations of one event-loop tick on our engine. */
+  tick: number;
 }
 
 export const kvDefaults: KvOptions = {
   rounds: 5,
   sizes: [1024, 4096, 16384, 65536],
   megabytes: 1000,
-  turn: 64,
+  tick: 64,
 };
 
 const tests = ['fillseq', 'fillrandom', 'readrandom'] as const;
@@ -151,7 +151,7 @@ export async function kvBench(options: KvOptions, command: string): Promise<Repo
     for (let round = 0; round < options.rounds; round++) {
       mine.push(
         await measure(plan, (directory, ordered) =>
-          EngineSubject.open(directory, ordered, options.turn),
+          EngineSubject.open(directory, ordered, options.tick),
         ),
       );
       level.push(await measure(plan, (directory) => LevelSubject.open(directory)));
@@ -172,7 +172,7 @@ export async function kvBench(options: KvOptions, command: string): Promise<Repo
     rounds: options.rounds,
     settings: {
       megabytes: options.megabytes,
-      operationsOfATurn: options.turn,
+      operationsOfATick: options.tick,
       rowCacheBytes,
       blockCacheBytes,
       writeBufferBytes,

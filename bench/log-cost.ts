@@ -19,15 +19,15 @@ interface LogCostOptions {
   rounds: number;
   /** `always` has a row of its own besides. */
   policies: Fsync[];
-  /** Commands of one event-loop turn, and the pipeline's depth where a server is measured. */
-  turns: number[];
+  /** Commands of one event-loop tick, and the pipeline's depth where a server is measured. */
+  ticks: number[];
   seconds: number;
 }
 
 export const logCostDefaults: LogCostOptions = {
   rounds: pairsToJudge,
   policies: ['no', 'everysec'],
-  turns: [16, 64],
+  ticks: [16, 64],
   seconds: 2,
 };
 
@@ -35,7 +35,7 @@ export const logCostDefaults: LogCostOptions = {
 export interface LogRound {
   log: LogKind;
   fsync: Fsync;
-  turn: number;
+  tick: number;
   seconds: number;
 }
 
@@ -99,9 +99,9 @@ async function compare(
 async function withinProcess(fsync: Fsync, options: LogCostOptions): Promise<Row[]> {
   const { rounds, seconds } = options;
   const rows: Row[] = [];
-  for (const turn of options.turns) {
-    const name = `fsync=${fsync}, ${turn} a tick`;
-    const round = { fsync, turn, seconds };
+  for (const tick of options.ticks) {
+    const name = `fsync=${fsync}, ${tick} a tick`;
+    const round = { fsync, tick, seconds };
     const ours = () => measure({ ...round, log: 'group' });
     const peer = () => measure({ ...round, log: 'bare' });
     rows.push(await compare(name, rounds, costTarget, ours, peer));
@@ -116,7 +116,7 @@ async function overTheWire(fsync: Fsync, options: LogCostOptions): Promise<Row[]
     for (const log of ['group', 'bare'] as const) servers.push(await startLogServer(log, fsync));
     const [ours, peer] = servers as [Running, Running];
     const rows: Row[] = [];
-    for (const pipeline of options.turns) {
+    for (const pipeline of options.ticks) {
       const load = { test: 'set', pipeline, keys: wireKeys };
       const run = async (server: Running, requests: number): Promise<LogSpeed> => {
         const busyBefore = cpuSeconds(server.pid);
@@ -149,13 +149,13 @@ async function startLogServer(log: LogKind, fsync: Fsync): Promise<Running> {
 /** Replies that wait for the disk together, against one fsync a command. */
 function groupCommit({ rounds, seconds }: LogCostOptions): Promise<Row> {
   const always = { fsync: 'always', seconds } as const;
-  const turn = groupCommitClients;
+  const tick = groupCommitClients;
   return compare(
-    `fsync=always, ${turn} clients`,
+    `fsync=always, ${tick} clients`,
     rounds,
     groupCommitTarget,
-    () => measure({ ...always, log: 'group', turn }),
-    () => measure({ ...always, log: 'bare', turn: 1 }),
+    () => measure({ ...always, log: 'group', tick }),
+    () => measure({ ...always, log: 'bare', tick: 1 }),
   );
 }
 

@@ -103,7 +103,7 @@ program
   .option('--rounds <n>', 'rounds of each cell', count, kvDefaults.rounds)
   .option('--sizes <list>', 'value sizes in bytes', counts, kvDefaults.sizes)
   .option('--megabytes <n>', 'size of the data set', count)
-  .option('--turn <n>', 'operations of one event-loop tick', count, kvDefaults.turn)
+  .option('--tick <n>', 'operations of one event-loop tick', count, kvDefaults.tick)
   .option('--quick', 'a data set of 200 MB instead of 1 GB', false)
   .action(
     async (
@@ -124,7 +124,7 @@ program
     (text) => list(text).map(fsyncPolicy),
     logCostDefaults.policies,
   )
-  .option('--turns <list>', 'commands of one event-loop tick', counts, logCostDefaults.turns)
+  .option('--ticks <list>', 'commands of one event-loop tick', counts, logCostDefaults.ticks)
   .option('--seconds <n>', 'length of a round', count, logCostDefaults.seconds)
   .action(async (options: typeof logCostDefaults) => {
     await logCostBench(options, command);

@@ -92,12 +92,12 @@ export class ClusterLink {
   #peer: LinkPeer | undefined;
   #isClosed = false;
   #isPaused = false;
-  #stopTurns: (() => void) | undefined;
-  /** Since the timer's last turn. */
+  #stopTicks: (() => void) | undefined;
+  /** Since the timer's last tick. */
   #hasHeard = true;
   #hasSent = true;
   #heardAt = 0;
-  #turnAt = 0;
+  #tickAt = 0;
 
   /**
    * The socket is connected, and encrypted if required. Its owner passes received bytes to
@@ -205,20 +205,20 @@ export class ClusterLink {
 
   #keepAlive(): void {
     this.#heardAt = performance.now();
-    this.#turnAt = this.#heardAt;
+    this.#tickAt = this.#heardAt;
     const everyMs = Math.min(pingMs, this.#silenceMs / 4);
-    this.#stopTurns = everyInterval(everyMs, () => this.#turn());
+    this.#stopTicks = everyInterval(everyMs, () => this.#tick());
   }
 
-  #turn(): void {
+  #tick(): void {
     const now = performance.now();
     const silenceMs = this.#silenceMs;
     // After a stall of this process, queued input has to be read first: silence during the stall
     // does not count.
-    const hasStalled = now - this.#turnAt > silenceMs / 2;
+    const hasStalled = now - this.#tickAt > silenceMs / 2;
     if (this.#hasHeard || this.#isPaused) this.#heardAt = now;
     else if (hasStalled) this.#heardAt = Math.max(this.#heardAt, now - silenceMs / 2);
-    this.#turnAt = now;
+    this.#tickAt = now;
     if (now - this.#heardAt > silenceMs) {
       this.close(new Error('the peer is silent'));
       return;
@@ -244,7 +244,7 @@ export class ClusterLink {
   #end(error: Error | undefined, hasLastBytes: boolean): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#stopTurns?.();
+    this.#stopTicks?.();
     this.#direct?.end();
     if (hasLastBytes) sendLastBytes(this.#socket);
     else this.#socket.destroy();

@@ -5,45 +5,45 @@ afterEach(() => void vi.useRealTimers());
 
 test('those of one interval have one timer, which stops with the last of them', () => {
   vi.useFakeTimers();
-  const turns: string[] = [];
-  const stopA = everyInterval(100, () => turns.push('a'));
+  const ticks: string[] = [];
+  const stopA = everyInterval(100, () => ticks.push('a'));
   vi.advanceTimersByTime(50);
-  const stopB = everyInterval(100, () => turns.push('b'));
-  const stopC = everyInterval(70, () => turns.push('c'));
+  const stopB = everyInterval(100, () => ticks.push('b'));
+  const stopC = everyInterval(70, () => ticks.push('c'));
   expect(vi.getTimerCount()).toBe(2);
   vi.advanceTimersByTime(50);
-  expect(turns).toEqual(['a', 'b']);
+  expect(ticks).toEqual(['a', 'b']);
   vi.advanceTimersByTime(20);
-  expect(turns).toEqual(['a', 'b', 'c']);
+  expect(ticks).toEqual(['a', 'b', 'c']);
   stopC();
   stopA();
   stopA();
   vi.advanceTimersByTime(80);
-  expect(turns).toEqual(['a', 'b', 'c', 'b']);
+  expect(ticks).toEqual(['a', 'b', 'c', 'b']);
   stopB();
   expect(vi.getTimerCount()).toBe(0);
-  const stop = everyInterval(100, () => turns.push('d'));
+  const stop = everyInterval(100, () => ticks.push('d'));
   stopB();
   vi.advanceTimersByTime(100);
-  expect(turns.at(-1)).toBe('d');
+  expect(ticks.at(-1)).toBe('d');
   stop();
   expect(vi.getTimerCount()).toBe(0);
 });
 
 test('a member may end, and end others, in its turn', () => {
   vi.useFakeTimers();
-  const turns: string[] = [];
+  const ticks: string[] = [];
   const stops: (() => void)[] = [];
   for (const name of ['a', 'b', 'c']) {
     stops.push(
       everyInterval(100, () => {
-        turns.push(name);
+        ticks.push(name);
         if (name === 'a') for (const stop of stops.slice(0, 2)) stop();
       }),
     );
   }
   vi.advanceTimersByTime(200);
-  expect(turns).toEqual(['a', 'c', 'c']);
+  expect(ticks).toEqual(['a', 'c', 'c']);
   stops[2]!();
   expect(vi.getTimerCount()).toBe(0);
 });

@@ -9,7 +9,7 @@ class SharedInterval {
 
   constructor(ms: number) {
     this.#timer = setInterval(() => {
-      for (const turn of this.members) turn();
+      for (const tick of this.members) tick();
     }, ms);
     this.#timer.unref();
   }
@@ -19,13 +19,13 @@ class SharedInterval {
   }
 }
 
-/** Calls `turn` about every `ms` milliseconds, with all others of that interval, until the result is called. */
-export function everyInterval(ms: number, turn: () => void): () => void {
+/** Calls `tick` about every `ms` milliseconds, with all others of that interval, until the result is called. */
+export function everyInterval(ms: number, tick: () => void): () => void {
   const interval = intervals.get(ms) ?? new SharedInterval(ms);
   intervals.set(ms, interval);
-  interval.members.add(turn);
+  interval.members.add(tick);
   return () => {
-    interval.members.delete(turn);
+    interval.members.delete(tick);
     if (interval.members.size > 0 || intervals.get(ms) !== interval) return;
     intervals.delete(ms);
     interval.stop();

@@ -36,6 +36,6 @@ export interface LocalPod extends Executor {
   readonly losses: number;
   /** Position of the last tick in which something ran; those of two ticks in a row differ by 1. */
   readonly lastPosition: number;
-  /** As `endTurn`, for a caller that looks at `losses` by itself. */
-  flushTurn(): number;
+  /** As `endTick`, for a caller that looks at `losses` by itself. */
+  flushTick(): number;
 }

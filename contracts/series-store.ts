@@ -316,7 +316,7 @@ export interface SeriesStore {
    * Ends the event-loop tick: its changes go to the log. Returns the log position that answers of
    * this tick must wait for, or -1 if none must.
    */
-  endTurn(): number;
+  endTick(): number;
   /** Calls back once the log is safe up to `position`, per the fsync policy. */
   whenSafe(position: number, then: () => void): void;
 }

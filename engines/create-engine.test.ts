@@ -31,7 +31,7 @@ test('the write buffer of model kv is as large as was asked for', async () => {
       await trial.run((verbs) => {
         verbs.put(`key ${i}`, randomBytes(mebibyte / 2).toString('base64'));
       });
-      trial.engine.endTurn();
+      trial.engine.endTick();
       while (trial.engine.stats().extra['kv_waiting_bytes']! > 0) await sleep(1);
     }
     await trial.close();

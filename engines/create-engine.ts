@@ -1,7 +1,7 @@
 // The engine of each model of rows. LevelDB takes a while to load, so that is left until a table needs it.
 
 import type { Disk } from '../universal-row/environment.ts';
-import type { Engine, ReadGate } from './engine.ts';
+import type { Engine, ReadScheduler } from './engine.ts';
 import { MemoryEngine } from './memory/memory-engine.ts';
 
 export interface EngineOptions {
@@ -13,7 +13,7 @@ export interface EngineOptions {
   /** Bytes of rows that were written and are not in a file yet, of an engine with files. */
   writeBufferBytes?: number;
   /** Limits the disk reads an engine makes for clients; by default reads are not limited. */
-  readGate?: ReadGate | undefined;
+  readScheduler?: ReadScheduler | undefined;
 }
 
 const loaders = {

@@ -49,7 +49,7 @@ export interface Savepoint {
  * separately and in small groups, so that a command does not wait for everything that another has
  * missed.
  */
-export interface ReadGate {
+export interface ReadScheduler {
   /** While it is not, reads are made at once, all together, and nothing else here is called. */
   readonly isOn: boolean;
   /**
@@ -109,8 +109,8 @@ export interface Engine {
   savepoint?(): Savepoint;
   rollbackTo?(savepoint: Savepoint): void;
 
-  /** The event-loop turn is over: a good time to hand a batch to the disk. Errors show in `failure`. */
-  endTurn(): void;
+  /** The event-loop tick is over: a good time to hand a batch to the disk. Errors show in `failure`. */
+  endTick(): void;
   /**
    * More is on its way to the disk than should be: writers wait for `drained` first. An engine
    * without these is never congested.

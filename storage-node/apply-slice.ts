@@ -28,7 +28,7 @@ export async function applySlice(pod: Pod, slice: Buffer, ends: SliceEnds = {}):
     if (engine.congested === true) await engine.drained!();
     // Another leader may have been elected meanwhile.
     if (pod.role !== 'leader' || pod.rowsReady !== undefined) continue;
-    pod.endTurn();
+    pod.endTick();
     log.begin();
     const { writer } = log;
     try {
@@ -50,7 +50,7 @@ export async function applySlice(pod: Pod, slice: Buffer, ends: SliceEnds = {}):
     }
     engine.commit(log.end());
     // Before anything can fail: nothing else would end a tick that no command has opened.
-    pod.endTurn();
+    pod.endTick();
     ends.done?.();
     return;
   }

@@ -34,7 +34,7 @@ test('are answered in an answer of their own: that of the caller goes on', async
     }),
   ];
   expect(run('get a')).toBe(undefined);
-  pod.endTurn();
+  pod.endTick();
   log.commit(Infinity);
   expect((await Promise.all(done)).map(String)).toEqual(['OK', '*1 OK']);
   expect(run('get b')).toBe(undefined);

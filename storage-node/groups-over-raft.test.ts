@@ -28,7 +28,7 @@ const maxLogBytes = 96 * 1024;
 
 interface Replica {
   pod: Pod;
-  /** Turns that had seen what was lost meanwhile. */
+  /** Ticks that had seen what was lost meanwhile. */
   losses: number;
   log: RaftLog;
   engine: MemoryEngine;
@@ -148,11 +148,11 @@ async function append(group: number, value: string): Promise<Outcome | 'refused'
   const reply = new TextReply();
   const done = pod.execute(commandOf(`push list TAIL ${value}`, 0), reply);
   const own = done instanceof Promise ? await done : done;
-  const position = pod.endTurn();
+  const position = pod.endTick();
   if (position === Number.MAX_SAFE_INTEGER) leader.losses++;
   if (((own ?? reply) as TextReply).toString().startsWith('(error)')) return 'refused';
   const outcome = await new Promise<Outcome>((resolve) => pod.whenSettled(position, resolve));
-  // A loss is told once: another command of the same turn may have heard of it.
+  // A loss is told once: another command of the same tick may have heard of it.
   return leader.losses === losses ? outcome : 'unknown';
 }
 

@@ -73,7 +73,7 @@ describe.each(['memory', 'kv'])('%s', (model) => {
 
   /** Sizes of the entries of the tick. */
   function commit(): number[] {
-    pod.endTurn();
+    pod.endTick();
     const from = cluster.committed.length;
     log.commit(Infinity);
     return cluster.committed.slice(from).map(({ length }) => length);
@@ -132,7 +132,7 @@ describe.each(['memory', 'kv'])('%s', (model) => {
   test('while much has no outcome, writes wait, and are answered in an answer of their own', async () => {
     expect(await run(put('a', 10))).toBe('OK');
     log.pendingBytes = fullLogBytes + 1;
-    pod.endTurn();
+    pod.endTick();
     const shared = new TextReply();
     const done = [
       pod.execute(commandOf(put('a', 20), 0), shared),

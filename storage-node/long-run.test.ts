@@ -74,7 +74,7 @@ async function textOf(done: MaybePromise<Reply | void>, reply: TextReply): Promi
   return answer.toString();
 }
 
-async function turns(n: number): Promise<void> {
+async function ticks(n: number): Promise<void> {
   for (let i = 0; i < n; i++) await new Promise(setImmediate);
 }
 
@@ -85,7 +85,7 @@ describe.each(engines)('%s', (_name, create) => {
     const reply = new TextReply();
     const before = f.log.lastIndex;
     const done = f.pod.execute(command(f, longWrite(gate), Action.update), reply);
-    await turns(20);
+    await ticks(20);
     expect(gate.steps.length).toBeGreaterThan(1);
     // Others go on in other tables, and wait in order for this one.
     expect(f.run('put b 1', 1)).toBe('OK');
@@ -96,7 +96,7 @@ describe.each(engines)('%s', (_name, create) => {
       const text = await textOf(f.pod.execute(f.command(line), own), own);
       order.push(`${line}: ${text}`);
     });
-    await turns(3);
+    await ticks(3);
     expect(order).toEqual([]);
     expect(f.log.lastIndex).toBe(before + 1);
     expect(f.pod.waitingCommands).toBe(3);
@@ -119,23 +119,23 @@ describe.each(engines)('%s', (_name, create) => {
       const reply = new TextReply();
       return textOf(f.pod.execute(command(f, longRead(gate), Action.scan), reply), reply);
     });
-    await turns(5);
+    await ticks(5);
     expect(f.run('get a')).toBe('1');
     // An expired row is hidden, and stays until the table is no longer read.
-    f.pod.endTurn();
+    f.pod.endTick();
     f.clock.time += 20;
-    f.pod.tick();
+    f.pod.maintain();
     expect(f.run('get old')).toBe('(nil)');
     const own = new TextReply();
     const write = textOf(f.pod.execute(f.command('put b 2'), own), own);
     // A later command does not overtake it.
     const after = new TextReply();
     const read = textOf(f.pod.execute(f.command('get b'), after), after);
-    await turns(3);
+    await ticks(3);
     gate.open = true;
     expect(await Promise.all(reads)).toEqual(['2 2', '2 2']);
     expect([await write, await read]).toEqual(['OK', '2']);
-    f.pod.endTurn();
+    f.pod.endTick();
     expect(await f.later('get old')).toBe('(nil)');
     expect(f.run('rows')).toBe('2');
     await f.pod.close();
@@ -157,7 +157,7 @@ describe.each(engines)('%s', (_name, create) => {
       to.array(4);
       return true;
     });
-    await turns(5);
+    await ticks(5);
     const own = new TextReply();
     const other = textOf(f.pod.execute(f.command('get a'), own), own);
     gate.open = true;
@@ -198,7 +198,7 @@ describe.each(engines)('%s', (_name, create) => {
     expect(f.run('put a 1')).toBe('OK');
     const gate = new Gate();
     void f.pod.execute(command(f, longWrite(gate), Action.update), new TextReply());
-    await turns(20);
+    await ticks(20);
     const waiting = new TextReply();
     void f.pod.execute(f.command('put b 1'), waiting);
     const checkpoint = f.pod.checkpoint();
@@ -215,7 +215,7 @@ describe.each(engines)('%s', (_name, create) => {
     const gate = new Gate();
     const reply = new TextReply();
     const done = f.pod.execute(command(f, longWrite(gate), Action.update), reply);
-    await turns(5);
+    await ticks(5);
     let changes = 0;
     f.pod.observe(0, Buffer.from('long:0'), { rowChanged: () => void changes++ });
     gate.open = true;
@@ -228,12 +228,12 @@ describe.each(engines)('%s', (_name, create) => {
     const f = await PodFixture.open({ rules, engine: await create() });
     const gate = new Gate();
     const done = f.pod.execute(command(f, longWrite(gate), Action.update), new TextReply());
-    await turns(5);
+    await ticks(5);
     let isMade = false;
     const checkpoint = f.pod.checkpoint().then(() => {
       isMade = true;
     });
-    await turns(10);
+    await ticks(10);
     expect(isMade).toBe(false);
     gate.open = true;
     await done;
@@ -247,7 +247,7 @@ describe.each(engines)('%s', (_name, create) => {
     const gate = new Gate();
     const read = command(f, longRead(gate), Action.scan);
     const done = f.pod.execute(read, new TextReply());
-    await turns(5);
+    await ticks(5);
     read.isAbandoned = true;
     await done;
     expect(f.pod.longRuns).toBe(0);
@@ -277,7 +277,7 @@ test('a crash in the middle of a long command leaves nothing of it', async () =>
   await f.safe();
   const gate = new Gate();
   void f.pod.execute(command(f, longWrite(gate), Action.update), new TextReply());
-  await turns(5);
+  await ticks(5);
   f.run('put b 1', 1);
   await f.safe();
   await f.crash();
@@ -321,8 +321,8 @@ test('faults in steps that write: each step is undone and done again, others sta
   let others = 0;
   while (g.pod.longRuns > 0) {
     g.run(`put other:${others++} 1`, 1);
-    g.pod.endTurn();
-    await turns(1);
+    g.pod.endTick();
+    await ticks(1);
   }
   expect(await textOf(done, reply)).toBe('49');
   expect(g.pod.stats.readFaults).toBeGreaterThan(0);

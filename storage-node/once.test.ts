@@ -47,7 +47,7 @@ const refusals: Record<string, () => void> = {
   },
   'OOM command not allowed': () => {
     f.pod.maxMemoryBytes = 1;
-    f.pod.endTurn();
+    f.pod.endTick();
   },
 };
 

@@ -187,7 +187,7 @@ export class PartitionCopy {
       if (pod.checkpointInProgress) await pod.checkpoint();
       else await pod.whole();
     }
-    pod.endTurn();
+    pod.endTick();
     const { log, pins } = pod.parts;
     const release = pins?.hold(log.lastIndex) ?? ((): void => {});
     const follower: Follower = { pod, table, at: log.lastIndex, strays: new Set(), release };
@@ -212,7 +212,7 @@ export class PartitionCopy {
   /** Copies changes since the last call; returns their size in bytes. */
   async #followUp(follower: Follower): Promise<number> {
     const { pod } = follower;
-    pod.endTurn();
+    pod.endTick();
     const { log } = pod.parts;
     const to = log.lastIndex;
     if (to === follower.at) return 0;

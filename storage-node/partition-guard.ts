@@ -7,7 +7,7 @@ import type { Reply } from '../universal-row/reply.ts';
 import type { HeldTable } from './long-run.ts';
 import { shutRefusal } from './partition-marks.ts';
 import type { PodRuns } from './pod-runs.ts';
-import type { PodTurn } from './pod-turn.ts';
+import type { PodTick } from './pod-tick.ts';
 import type { Replica } from './replica.ts';
 import type { TableRulesByNumber } from './table-rules.ts';
 import { tableFreed } from './table-waits.ts';
@@ -29,11 +29,11 @@ export function whileShut(
 }
 
 export class PartitionGuard {
-  readonly #turn: PodTurn;
+  readonly #tick: PodTick;
   readonly #tables: TableRulesByNumber;
 
-  constructor(turn: PodTurn, tables: TableRulesByNumber) {
-    this.#turn = turn;
+  constructor(tick: PodTick, tables: TableRulesByNumber) {
+    this.#tick = tick;
     this.#tables = tables;
   }
 
@@ -47,10 +47,10 @@ export class PartitionGuard {
     const [first] = commands;
     try {
       for (const { table } of tables) {
-        const mark = this.#turn.marks!.shut(table);
+        const mark = this.#tick.marks!.shut(table);
         if (mark === undefined) continue;
-        if (!this.#turn.isOpen) this.#turn.open();
-        first!.notRun = shutRefusal(mark, commands, this.#turn.engine, reply);
+        if (!this.#tick.isOpen) this.#tick.open();
+        first!.notRun = shutRefusal(mark, commands, this.#tick.engine, reply);
         return;
       }
       return false;
@@ -70,7 +70,7 @@ export class PartitionGuard {
     commands: readonly Command[],
     reply: Reply,
   ): Promise<void> | undefined | false {
-    const { replica, marks } = this.#turn;
+    const { replica, marks } = this.#tick;
     if (replica?.isShut === true) {
       if (replica.ready !== undefined) return replica.ready;
       reply.error(replica.refusal);
@@ -90,7 +90,7 @@ export class PartitionGuard {
 
   /** A copy of others is to be read here only when it has all rows, as the marks tell. */
   mayRead({ table }: Command): boolean | Promise<void> {
-    const { marks } = this.#turn;
+    const { marks } = this.#tick;
     const isCopy = this.#tables.get(table)?.isCopy === true;
     if (!isCopy && marks?.isAny !== true) return true;
     try {

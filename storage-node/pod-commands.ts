@@ -19,7 +19,7 @@ import { PodLoad } from './pod-load.ts';
 import { PodMemory } from './pod-memory.ts';
 import type { PodOptions, PodStats } from './pod-options.ts';
 import { PodRuns } from './pod-runs.ts';
-import { PodTurn } from './pod-turn.ts';
+import { PodTick } from './pod-tick.ts';
 import type { Replica } from './replica.ts';
 import { type PartitionLog, tooLargeText } from './replicator/partition-log.ts';
 import type { TableHolds } from './table-holds.ts';
@@ -48,7 +48,7 @@ export abstract class PodCommands {
 
   /** Load of a replica; undefined for a single pod. */
   readonly load: PodLoad | undefined;
-  protected readonly turn: PodTurn;
+  protected readonly tick: PodTick;
   protected readonly memory: PodMemory;
   protected readonly engine: Engine;
   protected readonly log: PartitionLog;
@@ -75,26 +75,26 @@ export abstract class PodCommands {
     const checkpoint = (): void => void this.checkpoint();
     this.longs = new PodRuns({
       ...{ log: options.log, tables: options.tables, admission: options.admission },
-      ...{ stats: this.stats, turn: () => this.turn, load: () => this.load },
+      ...{ stats: this.stats, tick: () => this.tick, load: () => this.load },
       beforeLargeEntry: options.beforeLargeEntry,
       refusal: (command) => this.refusal(command),
       errorText: (command, error) => this.#errorText(command, error),
     });
     this.holds = this.longs.holds;
     const { runs } = this.longs;
-    this.turn = new PodTurn({ ...options, group: options.group, runs, checkpoint });
-    this.#guard = new PartitionGuard(this.turn, options.tables);
-    this.engine = this.turn.engine;
-    this.replica = this.turn.replica;
+    this.tick = new PodTick({ ...options, group: options.group, runs, checkpoint });
+    this.#guard = new PartitionGuard(this.tick, options.tables);
+    this.engine = this.tick.engine;
+    this.replica = this.tick.replica;
     this.load = this.replica && new PodLoad();
-    this.tx = this.turn.tx;
+    this.tx = this.tick.tx;
     this.#mayMiss = options.engine.expectRows !== undefined;
     this.log = options.log;
     this.#maxWriteBytes = options.log.maxWriteBytes ?? Infinity;
     this.#tables = options.tables;
     this.clock = options.clock;
     this.#report = options.report;
-    this.memory = new PodMemory({ ...options, turn: this.turn, holds: this.holds });
+    this.memory = new PodMemory({ ...options, tick: this.tick, holds: this.holds });
     this.flows = options.flows && this.#flowsOf(options.flows);
   }
 
@@ -105,7 +105,7 @@ export abstract class PodCommands {
     if (this.replica?.isShut === true) {
       return whileShut(this.replica, command, reply, (own) => this.execute(command, own));
     }
-    if (this.turn.marks?.mayShut(command) === true) {
+    if (this.tick.marks?.mayShut(command) === true) {
       const tables = this.longs.tablesOf([command]);
       const shut = this.#guard.ifShut(tables, [command], reply, (own) =>
         this.execute(command, own),
@@ -120,7 +120,7 @@ export abstract class PodCommands {
     if (flows !== undefined && flows.plans[command.action] !== undefined) {
       return flows.execute(command, reply);
     }
-    const { tx, log, turn } = this;
+    const { tx, log, tick } = this;
     let writing = isWrite(command.action);
     if (this.memory.evictor !== undefined) this.memory.makeRoom(command);
     let refusal: string | undefined;
@@ -137,18 +137,18 @@ export abstract class PodCommands {
         return this.#whenDrained(reply, (own) => this.execute(command, own));
       }
     }
-    if (!turn.isOpen) turn.open();
+    if (!tick.isOpen) tick.open();
     const mark = reply.mark();
     log.begin();
     const logged = log.writer.pos;
-    const work = (tx.work = command.work ?? turn.unclaimed);
+    const work = (tx.work = command.work ?? tick.unclaimed);
     tx.client = command.client ?? 0;
     this.load?.begin(work);
     if (this.#mayMiss) this.#workBefore.copy(work);
     let long: StepTransform | void = undefined;
     try {
-      tx.begin(command.table, command.span, command.args, writing, turn.now, true);
-      if (this.holds.size !== 0 || this.turn.keepsExpired) this.#freeze(command.table, writing);
+      tx.begin(command.table, command.span, command.args, writing, tick.now, true);
+      if (this.holds.size !== 0 || this.tick.keepsExpired) this.#freeze(command.table, writing);
       if (refusal === undefined) long = command.transform(tx, command.args, reply);
       else refuse(command.transform, tx, reply, refusal);
     } catch (error) {
@@ -157,7 +157,7 @@ export abstract class PodCommands {
         return this.#whenRead(failure, command, reply, () => this.execute(command, reply));
       }
     }
-    const isFull = log.writer.pos > turn.fullAt;
+    const isFull = log.writer.pos > tick.fullAt;
     if (isFull && log.writer.pos - logged > this.#maxWriteBytes) {
       this.#refuseLarge(reply, mark, command);
       this.load?.end(work, reply.mark() - mark);
@@ -170,9 +170,9 @@ export abstract class PodCommands {
       return this.longs.finish(this.longs.continue([command], 0, long, reply, mark, logged));
     }
     const index = log.end();
-    if (index !== 0) turn.committed(index);
-    else if (tx.touched.length !== 0) turn.notify();
-    if (isFull) turn.end();
+    if (index !== 0) tick.committed(index);
+    else if (tx.touched.length !== 0) tick.notify();
+    if (isFull) tick.end();
     if (long !== undefined) return this.longs.start([command], 0, long, reply, mark);
     this.load?.end(work, reply.mark() - mark);
   }
@@ -190,7 +190,7 @@ export abstract class PodCommands {
       return;
     }
     const mark = reply.mark();
-    tx.work = command.work ?? this.turn.unclaimed;
+    tx.work = command.work ?? this.tick.unclaimed;
     this.load?.begin(tx.work);
     if (this.#mayMiss) this.#workBefore.copy(tx.work);
     tx.refresh();
@@ -229,7 +229,7 @@ export abstract class PodCommands {
         this.executeAll(commands, own, before),
       );
     }
-    if (this.turn.marks?.isAny === true) {
+    if (this.tick.marks?.isAny === true) {
       const shut = this.#guard.ifShut(this.longs.tablesOf(commands), commands, reply, (own) =>
         this.executeAll(commands, own, before),
       );
@@ -286,7 +286,7 @@ export abstract class PodCommands {
 
   /** Rows of a table that a long command reads stay, expired or not; so do those that are read while expired rows stay. */
   #freeze(table: number, writing: boolean): void {
-    const keeps = this.turn.keepsExpired && !writing;
+    const keeps = this.tick.keepsExpired && !writing;
     this.tx.frozen = this.writeFailure !== undefined || keeps || this.holds.isRead(table);
   }
 
@@ -306,10 +306,10 @@ export abstract class PodCommands {
     if (this.memory.evictor !== undefined && commands.length > 0) {
       this.memory.makeRoom(commands[0]!);
     }
-    const { tx, log, turn } = this;
-    if (!turn.isOpen) turn.open();
+    const { tx, log, tick } = this;
+    if (!tick.isOpen) tick.open();
     if (outcomes !== undefined) tx.observing = true;
-    const work = commands[0]?.work ?? turn.unclaimed;
+    const work = commands[0]?.work ?? tick.unclaimed;
     this.load?.begin(work);
     if (this.#mayMiss) this.#workBefore.copy(work);
     log.begin();
@@ -339,10 +339,10 @@ export abstract class PodCommands {
         try {
           // Each command's outcome includes its own keys.
           const fresh = i === 0 || outcomes !== undefined;
-          tx.work = command.work ?? turn.unclaimed;
+          tx.work = command.work ?? tick.unclaimed;
           tx.client = command.client ?? 0;
-          tx.begin(command.table, command.span, command.args, writing, turn.now, fresh);
-          if (this.holds.size !== 0 || this.turn.keepsExpired) this.#freeze(command.table, writing);
+          tx.begin(command.table, command.span, command.args, writing, tick.now, fresh);
+          if (this.holds.size !== 0 || this.tick.keepsExpired) this.#freeze(command.table, writing);
           let long: StepTransform | void = undefined;
           if (error === undefined) long = command.transform(tx, command.args, reply);
           else if (!refuse(command.transform, tx, reply, error)) {
@@ -362,7 +362,7 @@ export abstract class PodCommands {
           if (typeof failure !== 'string') {
             // The changes of earlier commands are undone as well: all of them run again.
             reply.rollback(start);
-            tx.observing = turn.isObserved;
+            tx.observing = tick.isObserved;
             return failure;
           }
           kind = 'failed';
@@ -376,20 +376,20 @@ export abstract class PodCommands {
       const index = log.writer.pos > logged ? 1 : 0;
       outcomes[i] = { kind, error, index, touched: tx.touched.slice(touched) };
     }
-    const isFull = log.writer.pos > turn.fullAt;
+    const isFull = log.writer.pos > tick.fullAt;
     if (isFull && log.writer.pos - entryAt > this.#maxWriteBytes) {
       const error = this.#refuseLarge(reply, start, commands[0]!);
       outcomes?.fill({ kind: 'refused', error, index: 0, touched: [] });
-      tx.observing = turn.isObserved;
+      tx.observing = tick.isObserved;
       this.load?.end(work, reply.mark() - start, commands.length);
       return undefined;
     }
     const index = log.end();
     for (const outcome of outcomes ?? []) if (outcome!.index !== 0) outcome!.index = index;
-    tx.observing = turn.isObserved;
-    if (index !== 0) turn.committed(index);
-    else if (turn.listener !== undefined) turn.notify();
-    if (isFull) turn.end();
+    tx.observing = tick.isObserved;
+    if (index !== 0) tick.committed(index);
+    else if (tick.listener !== undefined) tick.notify();
+    if (isFull) tick.end();
     this.load?.end(work, reply.mark() - start, commands.length);
     return undefined;
   }
@@ -452,7 +452,7 @@ export abstract class PodCommands {
         if (full !== undefined) return full;
       }
     }
-    const failure = this.turn.writeFailure;
+    const failure = this.tick.writeFailure;
     if (failure !== undefined) {
       return `MISCONF Errors writing to disk, so commands that may change data are refused: ${failure.message}`;
     }
@@ -478,7 +478,7 @@ export abstract class PodCommands {
   }
 
   get writeFailure(): Error | undefined {
-    return this.turn.writeFailure;
+    return this.tick.writeFailure;
   }
 }
 

@@ -377,9 +377,9 @@ export class PodFixture {
     return reply.toString();
   }
 
-  /** Ends the turn, and waits until it is safe. */
+  /** Ends the tick, and waits until it is safe. */
   async safe(): Promise<void> {
-    const position = this.pod.endTurn();
+    const position = this.pod.endTick();
     if (position >= 0) {
       await new Promise((resolve) => this.pod.whenSettled(position, resolve));
     }

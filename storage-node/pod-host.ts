@@ -28,11 +28,11 @@ interface PodHostOptions extends Omit<PodOptions, 'log' | 'group' | 'pins'> {
 }
 
 // Replayed entries are passed to an engine on disk in portions, and it catches up between them.
-const replayTurnBytes = 1024 * 1024;
+const replaySliceBytes = 1024 * 1024;
 
-function endReplayTurn(engine: Engine, done: MaybePromise<void>): MaybePromise<void> {
+function endReplaySlice(engine: Engine, done: MaybePromise<void>): MaybePromise<void> {
   return whenReady(done, () => {
-    engine.endTurn();
+    engine.endTick();
     if (engine.failure !== undefined) throw engine.failure;
     return engine.congested === true ? engine.drained!() : undefined;
   });
@@ -61,12 +61,12 @@ export async function openPod(options: PodHostOptions): Promise<Pod> {
       entries++;
       bytes += end - start;
       const done = applyWithFaults(engine, buf, start, end, index);
-      if (bytes - handedOver < replayTurnBytes) return done;
+      if (bytes - handedOver < replaySliceBytes) return done;
       handedOver = bytes;
-      return endReplayTurn(engine, done);
+      return endReplaySlice(engine, done);
     },
   });
-  engine.endTurn();
+  engine.endTick();
   const pins = LogPins.open({
     disk: options.disk,
     directory: options.directory,

@@ -10,7 +10,7 @@ import type { BackgroundWork } from './background-work.ts';
 import { isShadowTable } from './backup/shadow.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import type { PodMemory } from './pod-memory.ts';
-import type { PodTurn } from './pod-turn.ts';
+import type { PodTick } from './pod-tick.ts';
 import type { TableHolds } from './table-holds.ts';
 import type { TableRulesByNumber } from './table-rules.ts';
 
@@ -25,7 +25,7 @@ const maintenance: StepSource = {
 };
 
 interface PodMaintenanceOptions {
-  turn: PodTurn;
+  tick: PodTick;
   holds: TableHolds;
   tables: TableRulesByNumber;
   checkpoints: Checkpoints;
@@ -45,7 +45,7 @@ export class PodMaintenance {
   #waits = false;
   readonly #request = batchRequest(backgroundWork, () => {
     this.#waits = false;
-    if (this.#timer !== undefined) this.tick();
+    if (this.#timer !== undefined) this.maintain();
   });
 
   constructor(options: PodMaintenanceOptions) {
@@ -53,7 +53,7 @@ export class PodMaintenance {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.#tickInTurn(), tickMs);
+    this.#timer = setInterval(() => this.#maintainOnceAdmitted(), tickMs);
     this.#timer.unref();
   }
 
@@ -62,36 +62,36 @@ export class PodMaintenance {
     this.#timer = undefined;
   }
 
-  #tickInTurn(): void {
+  #maintainOnceAdmitted(): void {
     if (this.#waits) return;
     const { admission, clock } = this.#options;
     const result = admission?.admit(this.#request, clock.monotonic()) ?? 'admitted';
-    if (result === 'admitted') this.tick();
+    if (result === 'admitted') this.maintain();
     else this.#waits = true;
   }
 
   /** One round. */
-  tick(): void {
-    const { turn, clock, checkpoints, steps, memory } = this.#options;
+  maintain(): void {
+    const { tick, clock, checkpoints, steps, memory } = this.#options;
     const startedAt = clock.monotonic();
     this.#expire();
     // Ends a tick opened here, or by a command whose client is gone: otherwise its time would stay
     // `now` for later commands.
-    if (turn.isOpen) turn.end();
-    turn.engine.background(backgroundBudgetMs);
-    turn.unclaimed.reset();
+    if (tick.isOpen) tick.end();
+    tick.engine.background(backgroundBudgetMs);
+    tick.unclaimed.reset();
     memory.check();
     checkpoints.makeIfDue();
     steps?.ended(startedAt, clock.monotonic(), maintenance);
   }
 
   #expire(): void {
-    const { turn, tables, holds } = this.#options;
+    const { tick, tables, holds } = this.#options;
     // On followers, expired rows are dropped by the leader's entries.
-    if (turn.writeFailure !== undefined || turn.replica?.isShut === true) return;
-    if (turn.keepsExpired) return;
+    if (tick.writeFailure !== undefined || tick.replica?.isShut === true) return;
+    if (tick.keepsExpired) return;
     const deadline = performance.now() + expiryBudgetMs;
-    if (this.#expiring.length === 0) this.#expiring = turn.engine.tables();
+    if (this.#expiring.length === 0) this.#expiring = tick.engine.tables();
     // Where there are thousands of tables, a round takes several ticks.
     for (let left = this.#expiring.length; left > 0; left--) {
       const table = this.#expiring.pop()!;
@@ -99,9 +99,9 @@ export class PodMaintenance {
       // Rows that a restore compares must not change.
       if (isShadowTable(table) || rules === undefined) continue;
       // What is copied, or being copied to, changes with the copy alone.
-      if (rules.isFilling === true || turn.marks?.mayShut({ table }) === true) continue;
+      if (rules.isFilling === true || tick.marks?.mayShut({ table }) === true) continue;
       if (holds.isHeld(table)) continue;
-      while (turn.engine.table(table).expiringRows !== 0) {
+      while (tick.engine.table(table).expiringRows !== 0) {
         const dropped = this.#expireSlice(table);
         if (dropped < expirySlice || performance.now() > deadline) break;
       }
@@ -110,11 +110,11 @@ export class PodMaintenance {
   }
 
   #expireSlice(table: number): number {
-    const { turn, background, report } = this.#options;
-    const { tx } = turn;
+    const { tick, background, report } = this.#options;
+    const { tx } = tick;
     const before = tx.expiredRows;
     const fieldsBefore = tx.expiredFields;
-    const logBytes = turn.changeTable(table, () => tx.dropExpiredRows(expirySlice));
+    const logBytes = tick.changeTable(table, () => tx.dropExpiredRows(expirySlice));
     if (logBytes instanceof ReadFault) {
       // The rows due are being read: the next round meets them in memory.
       tx.expiredRows = before;

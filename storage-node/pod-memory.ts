@@ -5,7 +5,7 @@ import type { Clock, Rng } from '../universal-row/environment.ts';
 import { ReadFault } from '../universal-row/errors.ts';
 import type { Row } from '../universal-row/rows.ts';
 import { type EvictionPolicy, Evictor } from './eviction/evictor.ts';
-import type { PodTurn } from './pod-turn.ts';
+import type { PodTick } from './pod-tick.ts';
 import type { TableHolds } from './table-holds.ts';
 import type { TableRulesByNumber } from './table-rules.ts';
 
@@ -13,7 +13,7 @@ import type { TableRulesByNumber } from './table-rules.ts';
 const commandsBetweenLooks = 32;
 
 interface PodMemoryOptions {
-  turn: PodTurn;
+  tick: PodTick;
   tables: TableRulesByNumber;
   holds: TableHolds;
   clock: Clock;
@@ -49,21 +49,21 @@ export class PodMemory {
 
   /** See `Pod.setEviction`. */
   setEviction(policy: EvictionPolicy, samples: number): void {
-    const { turn, tables, holds, clock, rng } = this.#options;
+    const { tick, tables, holds, clock, rng } = this.#options;
     const options = {
       policy,
       samples,
-      engine: turn.engine,
+      engine: tick.engine,
       tables,
       rng,
       now: () => clock.now(),
       isHeld: (table: number) => holds.isHeld(table),
       drop: (table: number, row: Row) =>
-        !(turn.changeTable(table, () => turn.tx.evict(row)) instanceof ReadFault),
+        !(tick.changeTable(table, () => tick.tx.evict(row)) instanceof ReadFault),
     };
     this.#evictions = new Evictor(options, this.#evictions);
     this.evictor = policy === 'noeviction' ? undefined : this.#evictions;
-    turn.tx.clock = this.evictor?.clock;
+    tick.tx.clock = this.evictor?.clock;
   }
 
   get evictedRows(): ReadonlyMap<number, number> {
@@ -81,7 +81,7 @@ export class PodMemory {
   /** Returns by how many bytes there is too much. */
   #look(): number {
     this.#looksLeft = commandsBetweenLooks;
-    const { engine } = this.#options.turn;
+    const { engine } = this.#options.tick;
     const over = this.#maxBytes === Infinity ? 0 : engine.stats().usedBytes - this.#maxBytes;
     this.isFull = over > 0;
     return over;
@@ -89,11 +89,11 @@ export class PodMemory {
 
   /** Before a command that may write: rows of its own tenant go, some at most. For while there is an evictor. */
   makeRoom({ table, span, action, isPeeking }: Command): void {
-    const { turn, tables } = this.#options;
-    turn.tx.isUsing = isPeeking !== true;
-    if (!isWrite(action) || turn.writeFailure !== undefined) return;
+    const { tick, tables } = this.#options;
+    tick.tx.isUsing = isPeeking !== true;
+    if (!isWrite(action) || tick.writeFailure !== undefined) return;
     // Only the leader evicts.
-    if (turn.replica?.isShut === true) return;
+    if (tick.replica?.isShut === true) return;
     const quota = tables.get(table)?.quota;
     let bytes = this.isFull || --this.#looksLeft < 0 ? Math.max(0, this.#look()) : 0;
     const excess = quota?.excess();

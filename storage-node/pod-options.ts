@@ -20,7 +20,7 @@ export interface PodOptions {
   pins?: LogPins | undefined;
   /**
    * The tables kept here, by number. It is live: `readOnly` takes effect at the next command, all
-   * else at the next turn.
+   * else at the next tick.
    */
   tables: TableRulesByNumber;
   clock: Clock;

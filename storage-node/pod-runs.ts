@@ -12,7 +12,7 @@ import { type HeldTable, LongRun } from './long-run.ts';
 import { LongRuns } from './long-runs.ts';
 import type { PodLoad } from './pod-load.ts';
 import type { PodOptions } from './pod-options.ts';
-import type { PodTurn } from './pod-turn.ts';
+import type { PodTick } from './pod-tick.ts';
 import type { PartitionLog } from './replicator/partition-log.ts';
 import { TableHolds } from './table-holds.ts';
 import type { TableRulesByNumber } from './table-rules.ts';
@@ -24,7 +24,7 @@ interface PodRunsOptions {
   admission: PodAdmission | undefined;
   stats: { longCommands: number; longSteps: number; readFaults: number };
   /** Parts of the pod that are made after this one. */
-  turn: () => PodTurn;
+  tick: () => PodTick;
   load: () => PodLoad | undefined;
   beforeLargeEntry: PodOptions['beforeLargeEntry'];
   refusal: (command: Refusable) => string | undefined;
@@ -42,11 +42,11 @@ export class PodRuns {
       holds: this.holds,
       failed: (run, error) => {
         run.reply.error(options.errorText(run.commands[0]!, error));
-        options.turn().engine.resume?.(run.suspended);
+        options.tick().engine.resume?.(run.suspended);
         this.#commit(run);
       },
       ended: (run) => {
-        const work = run.commands[0]!.work ?? options.turn().unclaimed;
+        const work = run.commands[0]!.work ?? options.tick().unclaimed;
         if (run.workBefore !== undefined) {
           options.load()!.endLong(run.workBefore, work, run.reply.mark());
         }
@@ -88,9 +88,9 @@ export class PodRuns {
     reply: Reply,
     mark: number,
   ): LongRun {
-    const { admission, refusal: refusalOf, errorText, turn: turnOf, load } = this.#options;
-    const turn = turnOf();
-    const { engine } = turn;
+    const { admission, refusal: refusalOf, errorText, tick: turnOf, load } = this.#options;
+    const tick = turnOf();
+    const { engine } = tick;
     const held = this.tablesOf(commands);
     const run: LongRun = new LongRun({
       engine,
@@ -100,7 +100,7 @@ export class PodRuns {
       form,
       reply: reply.fork(mark),
       held,
-      transaction: (writer) => turn.newTransaction(writer, commands[0]!.client ?? 0),
+      transaction: (writer) => tick.newTransaction(writer, commands[0]!.client ?? 0),
       attempt: (command, tx, own) => {
         const refusal = isWrite(command.action) ? refusalOf(command) : undefined;
         if (refusal !== undefined && !isNumbered(command.transform)) {
@@ -115,7 +115,7 @@ export class PodRuns {
         run.begin(command);
         return command.transform(tx, command.args, own);
       },
-      ready: () => turn.ahead?.moving,
+      ready: () => tick.ahead?.moving,
       beforeLargeEntry: this.#options.beforeLargeEntry,
       complete: (done) => this.#commit(done),
       maxBytes: this.#options.log.maxWriteBytes ?? Infinity,
@@ -147,8 +147,8 @@ export class PodRuns {
   /** Commits the run's writes as one entry. */
   #commit({ tx, writer, commands, logBytes: bytes }: LongRun): void {
     const { log } = this.#options;
-    const turn = this.#options.turn();
-    const { engine, tx: own } = turn;
+    const tick = this.#options.tick();
+    const { engine, tx: own } = tick;
     own.hits += tx.hits;
     own.misses += tx.misses;
     own.expiredRows += tx.expiredRows;
@@ -156,15 +156,15 @@ export class PodRuns {
       engine.rollback();
       return;
     }
-    if (!turn.isOpen) turn.open();
+    if (!tick.isOpen) tick.open();
     log.begin();
     log.adopt(writer);
-    (commands[0]!.work ?? turn.unclaimed).logBytes += bytes;
+    (commands[0]!.work ?? tick.unclaimed).logBytes += bytes;
     const index = log.end();
     for (const touched of tx.touched) own.touched.push(touched);
     own.refresh();
-    turn.committed(index);
-    turn.endIfFull();
+    tick.committed(index);
+    tick.endIfFull();
   }
 
   /**
@@ -180,7 +180,7 @@ export class PodRuns {
     entryAt: number,
   ): LongRun {
     const { log } = this.#options;
-    const { tx, engine } = this.#options.turn();
+    const { tx, engine } = this.#options.tick();
     const run = this.#newRun(commands, from, form, reply, start);
     run.writer.append(log.writer, entryAt);
     run.tx.touched.push(...tx.touched.splice(0));

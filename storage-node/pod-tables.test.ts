@@ -101,7 +101,7 @@ test('thousands of tables expire in their turn', async () => {
   for (const table of tables) f.run(`put k v ${f.clock.time + 10}`, table);
   await f.safe();
   f.clock.time += 20;
-  for (let tick = 0; tick < 2000 && f.pod.heldTables().length > 0; tick++) f.pod.tick();
+  for (let tick = 0; tick < 2000 && f.pod.heldTables().length > 0; tick++) f.pod.maintain();
   expect(f.pod.heldTables()).toEqual([]);
 });
 
@@ -145,7 +145,7 @@ describe('a quota', () => {
     const quota = new TenantQuota('red', { keys: 0, storedBytes: 1_000_000 }, () => [f.pod]);
     quota.add(100);
     f.tables.set(100, { ...noRules, quota });
-    f.pod.endTurn();
+    f.pod.endTick();
     const before = f.pod.tableBytes(100);
     expect(within(f, 0, 'put a v')).toBe('OK');
     for (const command of ['patch a 500000000 x', 'patch a 1100000 x']) {

@@ -78,17 +78,17 @@ describe.each(shapes)('a table property, on a row that is a %s', (_shape, { begi
     f.run(begin);
     expect(expiry()).toBe(1_000_500);
     f.clock.time += 400;
-    f.pod.endTurn();
+    f.pod.endTick();
     for (const line of grow) f.run(line);
     expect(expiry()).toBe(1_000_500);
     f.run('expire k 1000900');
     expect(expiry()).toBe(1_000_900);
     const live = await f.contents();
     f.clock.time += 200;
-    f.pod.endTurn();
+    f.pod.endTick();
     expect(f.run('rows')).toBe('1');
     f.clock.time += 400;
-    f.pod.endTurn();
+    f.pod.endTick();
     expect(f.run('drop k')).toBe('(error) ERR no such key');
     expect(f.run('rows')).toBe('0');
     expect(live.size).toBe(1);
@@ -96,17 +96,17 @@ describe.each(shapes)('a table property, on a row that is a %s', (_shape, { begi
   });
 });
 
-test('a change of table properties holds from the next turn on', async () => {
+test('a change of table properties holds from the next tick on', async () => {
   const f = await PodFixture.open();
   f.run('put a 1');
-  f.pod.endTurn();
+  f.pod.endTick();
   f.tables.set(0, { ...noRules, maxRowBytes: 100, ttlDefaultMs: 500 });
   expect(f.run(`put b ${long}`)).toContain('row too large');
   f.run('put c 1');
-  f.pod.endTurn();
+  f.pod.endTick();
   f.tables.set(0, noRules);
   expect(f.run(`put b ${long}`)).toBe('OK');
-  f.pod.endTurn();
+  f.pod.endTick();
   f.clock.time += 600;
   expect(['a', 'c'].map((key) => f.run(`get ${key}`))).toEqual(['1', '(nil)']);
 });
@@ -124,7 +124,7 @@ describe('an expired row', () => {
   test('is dropped, and logged as dropped, when a command meets it', async () => {
     const f = await PodFixture.open();
     for (const line of rows) f.run(line);
-    f.pod.endTurn();
+    f.pod.endTick();
     f.clock.time += 100;
     expect(f.run('get a')).toBe('(nil)');
     expect(f.run('get b')).toBe('2');
@@ -140,10 +140,10 @@ describe('an expired row', () => {
     for (const line of rows) f.run(line);
     f.tables.set(0, { ...noRules, isFilling: true });
     f.clock.time += 150;
-    f.pod.tick();
+    f.pod.maintain();
     expect(f.pod.tableSize(0)).toEqual({ rows: 3, expiring: 2 });
     f.tables.set(0, noRules);
-    f.pod.tick();
+    f.pod.maintain();
     expect(f.pod.tableSize(0)).toEqual({ rows: 2, expiring: 1 });
   });
 
@@ -151,11 +151,11 @@ describe('an expired row', () => {
     const f = await PodFixture.open();
     for (const line of rows) f.run(line);
     for (let i = 0; i < 1000; i++) f.run(`put bulk${i} x 1000050`);
-    f.pod.endTurn();
-    f.pod.tick();
+    f.pod.endTick();
+    f.pod.maintain();
     expect(f.pod.tableSize(0)).toEqual({ rows: 1003, expiring: 1002 });
     f.clock.time += 150;
-    for (let i = 0; i < 20 && f.pod.tableSize(0).rows > 2; i++) f.pod.tick();
+    for (let i = 0; i < 20 && f.pod.tableSize(0).rows > 2; i++) f.pod.maintain();
     expect(f.pod.tableSize(0)).toEqual({ rows: 2, expiring: 1 });
     expect(f.pod.expiredRows).toBe(1001);
     const live = await f.contents();
@@ -168,7 +168,7 @@ describe('an expired row', () => {
     await f.safe();
     f.clock.time += 300;
     f.run('get a');
-    f.pod.tick();
+    f.pod.maintain();
     await f.safe();
     // The clock goes back, as clocks do: what is gone is gone.
     f.clock.time -= 300;
@@ -180,7 +180,7 @@ describe('an expired row', () => {
     const f = await PodFixture.open();
     f.run('field h old v');
     f.run('expire h 1000100');
-    f.pod.endTurn();
+    f.pod.endTick();
     f.clock.time += 100;
     const entries = f.log.lastIndex;
     expect(f.run('field h new v')).toBe('OK');
@@ -193,18 +193,18 @@ describe('an expired row', () => {
   test('is hidden from the first command after the server was idle', async () => {
     const f = await PodFixture.open();
     f.run('put a 1 1000100');
-    f.pod.endTurn();
-    f.pod.tick();
+    f.pod.endTick();
+    f.pod.maintain();
     f.clock.time += 200;
     expect(f.run('get a')).toBe('(nil)');
   });
 
-  test('expires at one moment for all commands of a turn', async () => {
+  test('expires at one moment for all commands of a tick', async () => {
     const f = await PodFixture.open();
     f.run('put a 1 1000100');
     f.clock.time += 200;
     expect(f.run('get a')).toBe('1');
-    f.pod.endTurn();
+    f.pod.endTick();
     expect(f.run('get a')).toBe('(nil)');
   });
 });
@@ -239,7 +239,7 @@ describe('a transaction', () => {
       f.run('put a old');
       await f.safe();
       f.runAll(`put a ${'n'.repeat(300)}`, `field h f ${'v'.repeat(300)}`, 'score z m 1');
-      f.pod.endTurn();
+      f.pod.endTick();
       await f.crash();
       const left = [...(await f.contents()).keys()].join(' ');
       const isNew = f.run('get a') !== 'old';
@@ -303,13 +303,13 @@ describe('an observer', () => {
     check('swap 0 1', '0/b', '0/gone');
     check('clear', '0/gone');
     check('put a 1 1000100', '0/a');
-    f.pod.endTurn();
+    f.pod.endTick();
     f.clock.time += 100;
     check('get a', '0/a');
     check('put b 1 1000150', '0/b');
-    f.pod.endTurn();
+    f.pod.endTick();
     f.clock.time += 100;
-    f.pod.tick();
+    f.pod.maintain();
     expect(told).toEqual(['0/b']);
   });
 
@@ -344,14 +344,14 @@ describe('a full disk', () => {
     expect(f.run('get a')).toBe('1');
     f.clock.time += 100;
     const entries = f.log.lastIndex;
-    f.pod.endTurn();
-    f.pod.tick();
+    f.pod.endTick();
+    f.pod.maintain();
     expect(f.run('get b')).toBe('(nil)');
     expect(f.log.lastIndex).toBe(entries);
 
     f.disk.capacityBytes = Infinity;
     await expect.poll(() => f.pod.writeFailure).toBeUndefined();
-    f.pod.endTurn();
+    f.pod.endTick();
     expect(f.run('put a 2')).toBe('OK');
     expect(f.run('get b')).toBe('(nil)');
     await f.safe();
@@ -412,11 +412,11 @@ test('writes that need memory are refused when there is none left, others are no
   const f = await PodFixture.open();
   f.run('put a 1');
   f.pod.maxMemoryBytes = 1;
-  f.pod.tick();
+  f.pod.maintain();
   expect(f.run('put b 1')).toBe("(error) OOM command not allowed when used memory > 'maxmemory'.");
   expect(f.run('get a')).toBe('1');
   expect(f.run('drop a')).toBe('OK');
-  f.pod.tick();
+  f.pod.maintain();
   expect(f.run('put b 1')).toBe('OK');
 });
 
@@ -499,7 +499,7 @@ const lines = fc.oneof(
 type Step =
   | { kind: 'line'; line: string; table: number }
   | { kind: 'all'; lines: string[] }
-  | { kind: 'turn' | 'tick'; ms: number };
+  | { kind: 'tick' | 'maintain'; ms: number };
 
 const steps: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -519,7 +519,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   },
   {
     weight: 2,
-    arbitrary: fc.record({ kind: fc.constantFrom('turn', 'tick'), ms: small }),
+    arbitrary: fc.record({ kind: fc.constantFrom('tick', 'maintain'), ms: small }),
   },
 );
 
@@ -527,9 +527,9 @@ function take(f: PodFixture, step: Step): void {
   if (step.kind === 'line') f.run(step.line, step.table);
   else if (step.kind === 'all') f.runAll(...step.lines);
   else {
-    f.pod.endTurn();
+    f.pod.endTick();
     f.clock.time += step.ms;
-    if (step.kind === 'tick') f.pod.tick();
+    if (step.kind === 'maintain') f.pod.maintain();
   }
 }
 
@@ -564,7 +564,7 @@ describe('whatever is done', () => {
             take(f, step);
             states.set(f.log.lastIndex, await f.contents());
           }
-          f.pod.endTurn();
+          f.pod.endTick();
           await f.crash();
           const expected = states.get(f.log.lastIndex);
           expect(expected, `entry ${f.log.lastIndex} was never the last`).toBeDefined();

@@ -12,7 +12,7 @@ import type { EvictionPolicy } from './eviction/evictor.ts';
 import { PodCommands } from './pod-commands.ts';
 import type { PodOptions } from './pod-options.ts';
 import type { PartitionMarks } from './partition-marks.ts';
-import { PodTurn } from './pod-turn.ts';
+import { PodTick } from './pod-tick.ts';
 import { PodMaintenance } from './pod-maintenance.ts';
 import type { LogRole, PartitionLog } from './replicator/partition-log.ts';
 import type { ChangeListener } from '../universal-row/row-change.ts';
@@ -49,7 +49,7 @@ export class Pod extends PodCommands implements LocalPod {
       begun: () => this.#checkpointBegun(),
     });
     this.#maintenance = new PodMaintenance({
-      turn: this.turn,
+      tick: this.tick,
       memory: this.memory,
       holds: this.holds,
       tables: options.tables,
@@ -69,7 +69,7 @@ export class Pod extends PodCommands implements LocalPod {
 
   /** What becomes of partitions, where there are several replicas. */
   get marks(): PartitionMarks | undefined {
-    return this.turn.marks;
+    return this.tick.marks;
   }
 
   /** The replica that leads, where there are several; 0 while none is known. */
@@ -93,7 +93,7 @@ export class Pod extends PodCommands implements LocalPod {
   }
 
   get lastPosition(): number {
-    return this.turn.lastPosition;
+    return this.tick.lastPosition;
   }
 
   /** Begins the work that happens by itself: expiry, reclaiming, checkpoints. */
@@ -104,8 +104,8 @@ export class Pod extends PodCommands implements LocalPod {
   /**
    * One round of maintenance: expiry, freeing, the memory limit, and a checkpoint when one is due.
    */
-  tick(): void {
-    this.#maintenance.tick();
+  maintain(): void {
+    this.#maintenance.maintain();
   }
 
   get maxMemoryBytes(): number {
@@ -119,7 +119,7 @@ export class Pod extends PodCommands implements LocalPod {
 
   /** While it holds, expired rows are hidden and stay: only commands that write drop those that they meet. */
   keepExpired(isKept: boolean): void {
-    this.turn.keepExpired(isKept);
+    this.tick.keepExpired(isKept);
   }
 
   /** Which rows are dropped when there is no room, and of how many of them the best. */
@@ -144,7 +144,7 @@ export class Pod extends PodCommands implements LocalPod {
 
   /** Rows that are observed here may be written elsewhere from now on. */
   rowsMoved(): void {
-    this.turn.observers.all();
+    this.tick.observers.all();
   }
 
   isWithin({ maxStalenessMs, maxLagEntries }: ReadBounds): boolean {
@@ -178,50 +178,50 @@ export class Pod extends PodCommands implements LocalPod {
     return this.longs.runs.isWhole;
   }
 
-  endTurn(): number {
-    return this.turn.endForAnswers();
+  endTick(): number {
+    return this.tick.endForAnswers();
   }
 
   /**
-   * Like `endTurn`, for callers that check `losses` to learn whether the tick's answers still hold.
+   * Like `endTick`, for callers that check `losses` to learn whether the tick's answers still hold.
    */
-  flushTurn(): number {
-    return this.turn.flush();
+  flushTick(): number {
+    return this.tick.flush();
   }
 
   /** Resolves when all that was written is as safe on disk as the policy ever makes it. */
   durable(): Promise<void> {
-    return this.turn.durable();
+    return this.tick.durable();
   }
 
   /** As `durable`, by every policy. */
   async synced(): Promise<void> {
-    await this.turn.durable();
+    await this.tick.durable();
     await this.log.sync?.();
   }
 
   whenSettled(position: number, then: (outcome: LogOutcome) => void): void {
-    this.turn.whenSettled(position, then);
+    this.tick.whenSettled(position, then);
   }
 
   // ---- observers
 
   observe(table: number, key: Buffer, observer: RowObserver): void {
-    this.turn.observe(table, key, observer);
+    this.tick.observe(table, key, observer);
   }
 
   unobserve(table: number, key: Buffer, observer: RowObserver): void {
-    this.turn.unobserve(table, key, observer);
+    this.tick.unobserve(table, key, observer);
   }
 
   /** Running long commands report only their later changes. */
   follow(listener: ChangeListener | undefined): void {
-    this.turn.follow(listener);
+    this.tick.follow(listener);
   }
 
   /** Observers of a table that is no more, to observe the one in its place. */
-  takeObservers(table: number): ReturnType<PodTurn['takeObservers']> {
-    return this.turn.takeObservers(table);
+  takeObservers(table: number): ReturnType<PodTick['takeObservers']> {
+    return this.tick.takeObservers(table);
   }
 
   // ---- whole tables, checkpoints, figures
@@ -231,12 +231,12 @@ export class Pod extends PodCommands implements LocalPod {
    * durable as the policy provides. The tables must no longer be written to.
    */
   dropTables(span: TableSpan): Promise<void> {
-    return dropTables(this.turn, this.holds, span);
+    return dropTables(this.tick, this.holds, span);
   }
 
   /** Tables change places, all of them in the same instant. */
   swapTables(pairs: readonly (readonly [number, number])[]): void {
-    swapTables(this.turn, pairs);
+    swapTables(this.tick, pairs);
   }
 
   /** Makes a checkpoint and releases the log before it; one at a time. */
@@ -311,7 +311,7 @@ export class Pod extends PodCommands implements LocalPod {
   async committedRows(
     wants: (table: number) => boolean,
   ): Promise<{ index: number; batches: AsyncIterable<Buffer> }> {
-    const { ahead } = this.turn;
+    const { ahead } = this.tick;
     if (ahead !== undefined) return await ahead.committedRows(wants);
     return { index: this.log.lastIndex, batches: this.engine.exportSnapshot(wants) };
   }
@@ -339,7 +339,7 @@ export class Pod extends PodCommands implements LocalPod {
     this.longs.runs.abandon();
     await this.longRunsEnded();
     await this.#checkpoints.running;
-    this.turn.end();
+    this.tick.end();
     this.isClosed = true;
     this.replica?.close();
     await this.log.close();

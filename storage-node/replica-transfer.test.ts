@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
 import { RecordBatchWriter } from '../universal-row/record-batch.ts';
 import { applyBatch, applyOps } from '../engines/apply.ts';
@@ -217,14 +217,14 @@ class Replicated {
   }
 
   /** Reads of the rows, and what the log tells the pod, take their turns. */
-  async turns(count = 4): Promise<void> {
-    for (let i = 0; i < count; i++) await nextTurn();
+  async ticks(count = 4): Promise<void> {
+    for (let i = 0; i < count; i++) await nextTick();
   }
 
   async lead(): Promise<void> {
     this.rest.lead();
     while (this.pod.role !== 'leader') {
-      await nextTurn();
+      await nextTick();
       this.rest.answerReads();
     }
   }
@@ -268,17 +268,17 @@ describe.each(Object.keys(models))('a planned transfer of a pod of model %s', (m
     await replica.open();
     await replica.lead();
     replica.run('put k0 first');
-    replica.pod.endTurn();
+    replica.pod.endTick();
     await rest.commitOwn();
     replica.log.transfer(other);
-    await replica.turns();
+    await replica.ticks();
     expect(rest.handsOverTo).toBe(other);
     replica.writeUnasked('k1', 'unasked');
-    if (isEnded) replica.pod.endTurn();
+    if (isEnded) replica.pod.endTick();
     // The next leader's first entry comes with the news of it.
     rest.stepDown(other);
     await rest.commitOther('k0', 'second');
-    await replica.turns();
+    await replica.ticks();
     await replica.check();
     await replica.pod.close();
   });
@@ -297,15 +297,15 @@ describe.each(Object.keys(models))('a planned transfer of a pod of model %s', (m
     });
     await expect(failed).rejects.toThrow('a row has to be read');
     replica.log.transfer(other);
-    await replica.turns();
+    await replica.ticks();
     expect(rest.pending).toHaveLength(1);
     expect(rest.handsOverTo).toBe(0);
     await rest.commitOwn();
-    await replica.turns();
+    await replica.ticks();
     expect(rest.handsOverTo).toBe(other);
     rest.stepDown(other);
     await rest.commitOther('k1', 'second');
-    await replica.turns();
+    await replica.ticks();
     await replica.check();
     await replica.pod.close();
   });
@@ -317,10 +317,10 @@ test('a leadership that was over before the pod heard of it does not begin', asy
   await replica.open();
   rest.lead();
   rest.stepDown(other);
-  await replica.turns();
+  await replica.ticks();
   // A follower's read is safe once the leader has answered.
   rest.answerReads();
-  await replica.turns();
+  await replica.ticks();
   expect(replica.pod.role).toBe('follower');
   await rest.commitOther('k0', 'value');
   await replica.check();
@@ -343,15 +343,15 @@ class History {
     const { rest, pod } = (await this.#replica.open(), this.#replica);
     for (let i = 0; i < steps; i++) {
       await this.#step();
-      for (let turns = this.#random.below(3); turns > 0; turns--) await nextTurn();
+      for (let ticks = this.#random.below(3); ticks > 0; ticks--) await nextTick();
     }
     // What is left is lost, and the next leader goes on.
     if (rest.role === 'leader') rest.stepDown(other);
     rest.refuses = false;
     rest.loseOwn();
-    await this.#replica.turns(10);
+    await this.#replica.ticks(10);
     await rest.commitOther('k0', 'last');
-    await this.#replica.turns(10);
+    await this.#replica.ticks(10);
     await this.#replica.check();
     await pod.close();
   }
@@ -369,10 +369,10 @@ class History {
     if (kind < 25) {
       const expires = random.below(3) === 0 ? ` ${clock.time + random.below(200)}` : '';
       this.#replica.run(`put ${key} ${this.#value}${expires}`);
-    } else if (kind < 40) pod.endTurn();
+    } else if (kind < 40) pod.endTick();
     else if (kind < 46) {
       clock.time += random.below(300);
-      pod.tick();
+      pod.maintain();
     } else if (kind < 52) {
       // As by a pod that does not look whether it is paused.
       if (isLeader && (pod.rowsReady === undefined || pod.isPaused)) await this.#unasked(key);
@@ -393,7 +393,7 @@ class History {
   /** Rows that are being read belong to others. */
   async #unasked(key: string): Promise<void> {
     const { pod } = this.#replica;
-    if (pod.isPaused) await nextTurn();
+    if (pod.isPaused) await nextTick();
     try {
       if (pod.role === 'leader') this.#replica.writeUnasked(key, this.#value);
     } catch {
@@ -427,7 +427,7 @@ class History {
     for (let left = random.below(rest.pending.length + 1); left > 0; left--) {
       await rest.commitOwn(random.below(3) > 0);
     }
-    if (random.below(2) === 0) await nextTurn();
+    if (random.below(2) === 0) await nextTick();
     rest.loseOwn();
     if (random.below(2) === 0) await rest.commitOther(`k${random.below(5)}`, this.#value);
   }

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Reply } from '../universal-row/reply.ts';
 import { applyBatch } from '../engines/apply.ts';
@@ -55,7 +55,7 @@ interface Operation {
   answeredAt: number;
 }
 
-/** Ends turns, and gives out the answers of each once what they saw is committed. */
+/** Ends ticks, and gives out the answers of each once what they saw is committed. */
 class Gateway {
   readonly #pod: Pod;
   #answers: ((isCommitted: boolean) => void)[] = [];
@@ -73,7 +73,7 @@ class Gateway {
   end(): void {
     const answers = this.#answers.splice(0);
     if (this.#isClosed) return;
-    const position = this.#pod.endTurn();
+    const position = this.#pod.endTick();
     const settled = (outcome: string): void => {
       for (const then of answers) then(outcome === 'committed');
     };
@@ -162,7 +162,7 @@ class History {
     for (const node of this.nodes) await node.open();
     for (let i = 0; i < steps; i++) {
       await this.#step();
-      await nextTurn();
+      await nextTick();
     }
     await this.#heal();
     await this.#check();
@@ -189,7 +189,7 @@ class History {
     else if (kind < 97) await node.restart();
     else {
       node.clock.time += random.below(2000);
-      node.pod.tick();
+      node.pod.maintain();
     }
   }
 
@@ -293,7 +293,7 @@ class History {
       if (this.#answers.size > 0) quiet = 0;
       cluster.leader!.commit(Infinity);
       for (const { log } of nodes) await log.follow(Infinity);
-      await nextTurn();
+      await nextTick();
     }
   }
 
@@ -364,10 +364,10 @@ describe.each(models)('replicas with the $model engine', (model) => {
         return reply.toString();
       };
       run('field k f 1');
-      leader.pod.endTurn();
+      leader.pod.endTick();
       leader.log.commit(Infinity);
       run('put other 1');
-      leader.pod.endTurn();
+      leader.pod.endTick();
       run('drop k');
       if (what === 'steps down') {
         leader.log.depose(0);
@@ -376,7 +376,7 @@ describe.each(models)('replicas with the $model engine', (model) => {
       } else await leader.log.loseTail(0);
       // In the same tick, on the restored state.
       run('field k g 2');
-      leader.pod.endTurn();
+      leader.pod.endTick();
       leader.log.commit(Infinity);
       await follower.log.follow(Infinity);
       const rows = await decodeSnapshot(leader.engine.exportSnapshot());

@@ -98,7 +98,7 @@ class Node {
     const { pod } = this;
     const reply = new TextReply();
     const own = await pod.execute(command, reply);
-    const position = pod.endTurn();
+    const position = pod.endTick();
     const outcome =
       position < 0
         ? 'committed'
@@ -266,19 +266,19 @@ function check(seen: readonly Seen[], list: readonly string[]): void {
 
 test('replicas are deleted while entries and commands wait for the disk', async () => {
   root = mkdtempSync(join(tmpdir(), 'polyrow-pods-raft-'));
-  const gates = nodeNumbers.map(() => new HeldReads(4));
-  for (const gate of gates) gate.isOn = false;
+  const schedulers = nodeNumbers.map(() => new HeldReads(4));
+  for (const scheduler of schedulers) scheduler.isOn = false;
   const links = new Links();
   const started = nodeNumbers.map((number, i) => {
     const create: Create = (directory) =>
-      new KvEngine({ directory, cacheBytes: 0, readGate: gates[i] });
+      new KvEngine({ directory, cacheBytes: 0, readScheduler: schedulers[i] });
     return new Node(number, root, links, create);
   });
   nodes = started;
   for (const node of started) await node.start();
   await until(() => leader() !== undefined);
   const first = leader()!;
-  const gateOf = (node: Node): HeldReads => gates[started.indexOf(node)]!;
+  const schedulerOf = (node: Node): HeldReads => schedulers[started.indexOf(node)]!;
   for (let i = 0; i < 50; i++) await first.run(commandOf(`field k${i} f 1`, 1));
   // Followers wait for rows of an entry, and commands of the leader for rows of theirs.
   const commands: Command[] = [];
@@ -289,23 +289,23 @@ test('replicas are deleted while entries and commands wait for the disk', async 
     answers.push(first.run(command));
   };
   const others = started.filter((node) => node !== first);
-  for (const node of others) gateOf(node).isOn = true;
+  for (const node of others) schedulerOf(node).isOn = true;
   let written = 0;
   await until(() => {
     run(`field k${written % 50} g${written++} 2`);
-    return others.every((node) => gateOf(node).held.length > 0);
+    return others.every((node) => schedulerOf(node).held.length > 0);
   });
-  gateOf(first).isOn = true;
+  schedulerOf(first).isOn = true;
   await until(() => {
     run(`field k${written++ % 50} f 3`);
     run(`get k${written % 50}`);
-    return gateOf(first).held.length > 0;
+    return schedulerOf(first).held.length > 0;
   });
   for (const node of [...others, first]) {
     await node.pod.close();
     await node.host.pod.removeGroup(group, replicaId(node.number));
   }
-  for (const gate of gates) gate.releaseAll();
+  for (const scheduler of schedulers) scheduler.releaseAll();
   const texts = (await Promise.all(answers)).map(({ answer }) => answer);
   const refused = commands.filter((_, i) => texts[i] === `(error) ${engineClosed.message}`);
   expect(refused.length).toBeGreaterThan(0);

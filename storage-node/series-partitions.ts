@@ -91,7 +91,7 @@ export interface AlignedPartition {
   /** As they are kept, without the properties in force. */
   keptDatabases(): MaybePromise<readonly Database[]>;
   administer(change: CatalogChange): MaybePromise<void>;
-  endTurn(): number;
+  endTick(): number;
 }
 
 /**
@@ -118,7 +118,7 @@ export async function alignCatalogs(
 /** In a tick of its own. */
 async function make(partition: AlignedPartition, change: CatalogChange): Promise<void> {
   const made = partition.administer(change);
-  partition.endTurn();
+  partition.endTick();
   await made;
 }
 

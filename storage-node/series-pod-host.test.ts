@@ -82,7 +82,7 @@ test('points written after a crash stay, though the engine had more on disk than
   const before = await open(first);
   void before.pod.change({ kind: 'createDatabase', database: 'db' });
   write(before.pod, 1);
-  before.pod.endTurn();
+  before.pod.endTick();
   await before.pod.checkpoint();
   // These are flushed without an acknowledgement: their tick has not reached the log.
   write(before.pod, 11);
@@ -94,7 +94,7 @@ test('points written after a crash stay, though the engine had more on disk than
   expect(values(after.pod).slice(0, 3)).toEqual([1, 2, 3]);
   write(after.pod, 31);
   write(after.pod, 41);
-  after.pod.endTurn();
+  after.pod.endTick();
   const all = values(after.pod);
   expect(all.slice(-6)).toEqual([31, 32, 33, 41, 42, 43]);
 

@@ -340,7 +340,7 @@ export class SeriesPod implements SeriesStore {
     const end = writer.pos;
     this.#entryBytes = end - start;
     const index = this.#log.end();
-    // The bytes stay where they are until the turn is written out.
+    // The bytes stay where they are until the tick is written out.
     if (index !== 0) this.#engine.apply(writer.buf, start, end, index);
     return result;
   }
@@ -457,14 +457,14 @@ export class SeriesPod implements SeriesStore {
     }
     if (this.#replica !== undefined) return await this.#replica.change(prepare);
     this.#change(prepare);
-    this.#log.endTurn();
+    this.#log.endTick();
   }
 
-  // ---- turns
+  // ---- ticks
 
-  endTurn(): number {
+  endTick(): number {
     // With several copies of the log, changes are answered when they are committed.
-    return this.#replica === undefined ? this.#log.endTurn() : -1;
+    return this.#replica === undefined ? this.#log.endTick() : -1;
   }
 
   whenSafe(position: number, then: () => void): void {
@@ -529,7 +529,7 @@ export class SeriesPod implements SeriesStore {
       this.#nextRetention = this.#clock.monotonic() + this.#retentionIntervalMs;
       this.#dropExpired();
     }
-    this.endTurn();
+    this.endTick();
     const budget = this.#maintenance.sliceMs(this.#engine.isBehind, backgroundBudgetMs);
     const more = this.#engine.background(budget, false);
     // The log of several groups grows by writes of other groups, too.
@@ -578,7 +578,7 @@ export class SeriesPod implements SeriesStore {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     await this.#checkpoints.running;
-    this.endTurn();
+    this.endTick();
     this.#replica?.close();
     await this.#log.close();
     await this.#engine.close();

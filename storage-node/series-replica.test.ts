@@ -1,7 +1,7 @@
 // Pods of time series over logs that delay commits, lose tails and change roles at random, beside an engine that applies
 // what is committed.
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import {
   type CatalogChange,
@@ -132,7 +132,7 @@ class History {
     for (const node of this.nodes) await node.open();
     for (let i = 0; i < steps; i++) {
       await this.#step();
-      await nextTurn();
+      await nextTick();
     }
     await this.#heal();
     await this.#check();
@@ -242,7 +242,7 @@ class History {
       if (this.#pending.size > 0) quiet = 0;
       cluster.leader!.commit(Infinity);
       for (const { log } of nodes) await log.follow(Infinity);
-      await nextTurn();
+      await nextTick();
     }
   }
 
@@ -279,7 +279,7 @@ test('a batch of points that is larger than an entry is refused, and leaves noth
     const over = Promise.resolve(change).finally(() => (isOver = true));
     over.catch(() => {});
     while (!isOver) {
-      await nextTurn();
+      await nextTick();
       log.commit(Infinity);
     }
     return over;
@@ -311,7 +311,7 @@ test('a change that is lost can be made elsewhere, one whose outcome is not know
     await node.log.lead();
     const change = Promise.resolve(node.pod.change({ kind: 'createDatabase', database: 'db' }));
     const failure = expect(change).rejects.toThrow(error);
-    while (node.log.pending === 0) await nextTurn();
+    while (node.log.pending === 0) await nextTick();
     node.log.depose(outcome === 'lost' ? 0 : 1);
     await node.log.stepDown(() => true);
     await failure;

@@ -170,7 +170,7 @@ export class SeriesReplica implements LogListener {
       if (log.writer.pos - startAt > fullEntryBytes || clock.monotonic() > until) break;
     }
     if (this.#entry.length === 0) return this.#schedule();
-    const position = log.endTurn(clock.now());
+    const position = log.endTick(clock.now());
     log.whenSettled(position, (outcome) => this.#settled(outcome));
   }
 

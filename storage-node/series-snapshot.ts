@@ -1,7 +1,7 @@
 // The state of a pod of time series on its way to another replica: entries of any length as chunks of bounded length.
 //
 //   stream  = entry*        cut into chunks anywhere
-//   entry   = length u32 little-endian | words of the engine
+//   entry   = length u32 little-endian | ops of the engine
 
 import { emptyBytes } from '../universal-row/bytes.ts';
 

@@ -63,7 +63,7 @@ export interface RowCommands {
 }
 
 /** Called in each tick of the event loop. */
-export interface TurnMember {
+export interface TickMember {
   /**
    * Reports all changes to the listener from now on; undefined to report none, which costs nothing.
    */
@@ -73,13 +73,13 @@ export interface TurnMember {
    * Ends the event-loop tick: its writes go to the log. Returns the log position that answers of
    * this tick must wait for, or -1 if none must.
    */
-  endTurn(): number;
+  endTick(): number;
   /**
    * Calls back once the outcome of everything up to `position` is known, per the fsync policy. Unless it is committed no
-   * answer given in that turn may be sent.
+   * answer given in that tick may be sent.
    */
   whenSettled(position: number, then: (outcome: Outcome) => void): void;
 }
 
 /** A pod. */
-export interface Executor extends RowCommands, TurnMember {}
+export interface Executor extends RowCommands, TickMember {}

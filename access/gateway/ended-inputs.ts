@@ -2,17 +2,17 @@
 // may close at the same moment: the ends are told in slices.
 
 import type { Socket } from 'node:net';
-import { FirstCome, RoundTurns } from './round-turns.ts';
+import { FirstCome, RoundQueue } from './round-queue.ts';
 
 export class EndedInputs {
-  readonly #turns = new RoundTurns<() => void>(new FirstCome(), (end) => end());
+  readonly #queue = new RoundQueue<() => void>(new FirstCome(), (end) => end());
 
   /** The end of this socket's input is told when there is time for it. Node says it by `push`, as to any stream. */
   follow(socket: Socket): void {
     const push = socket.push.bind(socket);
     socket.push = (chunk, encoding) => {
       if (chunk !== null) return push(chunk, encoding);
-      this.#turns.add(() => {
+      this.#queue.add(() => {
         push(null);
         // As Node does after it: a stream without a reader ends as well.
         socket.read(0);

@@ -106,8 +106,8 @@ export class HashQueue {
 
   #next(): Start | undefined {
     const { login, change } = this.#queues;
-    const isTurnOfChange = this.#loginsInARow >= changeEvery - 1;
-    const kind = (isTurnOfChange || login.size === 0) && change.size > 0 ? 'change' : 'login';
+    const isChangeNext = this.#loginsInARow >= changeEvery - 1;
+    const kind = (isChangeNext || login.size === 0) && change.size > 0 ? 'change' : 'login';
     this.#loginsInARow = kind === 'change' ? 0 : this.#loginsInARow + 1;
     return takeFirst(this.#queues[kind]);
   }

@@ -3,7 +3,7 @@
 import type { RowPricer } from '../../request-units/row-pricer.ts';
 import type { QuotaMode } from '../../contracts/table-properties.ts';
 import type { ReadBounds } from '../../universal-row/command.ts';
-import type { RowCommands, TurnMember } from '../../universal-row/executor.ts';
+import type { RowCommands, TickMember } from '../../universal-row/executor.ts';
 import type { GroupExecutor } from './pods/group-executor.ts';
 import type { RemoteExecutor } from './pods/remote-executor.ts';
 
@@ -11,7 +11,7 @@ export interface Route {
   /** A pod; for a table of several partitions, a router to the pod of each command. */
   executor: RowCommands;
   /** All pods that may have rows of the table, or the object that ends their ticks. */
-  pods: readonly TurnMember[];
+  pods: readonly TickMember[];
   /** The executor may answer later than in the same tick. */
   mayWait: boolean;
   /** Prices the work; absent where work is not metered. */
@@ -40,7 +40,7 @@ export class Router {
   private usual: Route | undefined;
   private resolve: ((table: number) => Route) | undefined;
   private partitions: ReadonlyMap<number, number> = new Map();
-  private distinct: TurnMember[] = [];
+  private distinct: TickMember[] = [];
 
   /**
    * All tables go the usual way but those in `exceptions`. `partitions` has the table of each partition that has a number
@@ -67,7 +67,7 @@ export class Router {
   /** Each table goes its own way, which is asked for when the table is first used; `members` end their turns. */
   setByTable(
     resolve: (table: number) => Route,
-    members: readonly TurnMember[],
+    members: readonly TickMember[],
     partitions: ReadonlyMap<number, number>,
   ): void {
     this.usual = undefined;
@@ -97,7 +97,7 @@ export class Router {
   }
 
   /** Every pod once. */
-  executors(): readonly TurnMember[] {
+  executors(): readonly TickMember[] {
     return this.distinct;
   }
 }

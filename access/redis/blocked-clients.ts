@@ -5,7 +5,7 @@
 
 import type { RowObserver } from '../../universal-row/executor.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
-import { sharedTurns } from './shared-turns.ts';
+import { sharedSlices } from './shared-slices.ts';
 
 /** Commands tried before others have the thread. */
 const triesInARow = 64;
@@ -232,7 +232,7 @@ export class BlockedClients {
     this.#ready = at === this.#ready.length ? [] : this.#ready.slice(at);
     if (this.#ready.length === 0) return;
     this.#isScheduled = true;
-    sharedTurns.add(() => {
+    sharedSlices.add(() => {
       this.#isScheduled = false;
       this.#options.begin();
       this.#serveSome();

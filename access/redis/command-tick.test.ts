@@ -131,7 +131,7 @@ test('a tick that has taken long takes small requests for a while, and large one
 test('large answers that wait for the log are counted until they are sent', async () => {
   const safe: ((outcome: Outcome) => void)[] = [];
   const executor = {
-    endTurn: () => 1,
+    endTick: () => 1,
     whenSettled: (_position: number, then: (outcome: Outcome) => void) => safe.push(then),
   } as unknown as Executor;
   const { client } = bench();
@@ -167,7 +167,7 @@ test('large answers that wait for the log are counted until they are sent', asyn
 test('answers that saw what may be lost become errors, one a command', async () => {
   const settled: ((outcome: Outcome) => void)[] = [];
   const executor = {
-    endTurn: () => 7,
+    endTick: () => 7,
     whenSettled: (_position: number, then: (outcome: Outcome) => void) => settled.push(then),
   } as unknown as Executor;
   const { client } = bench();
@@ -201,7 +201,7 @@ test('answers that saw what may be lost become errors, one a command', async () 
 test('of a tick that is lost, what was evaluated in it was not done, and the rest may be', async () => {
   const settled: ((outcome: Outcome) => void)[] = [];
   const executor = {
-    endTurn: () => 7,
+    endTick: () => 7,
     whenSettled: (_position: number, then: (outcome: Outcome) => void) => settled.push(then),
   } as unknown as Executor;
   const { client } = bench();
@@ -251,7 +251,7 @@ test.each(['lost', 'unknown'] as const)(
   async (outcome) => {
     const settled: ((outcome: Outcome) => void)[] = [];
     const executor = {
-      endTurn: () => 1,
+      endTick: () => 1,
       whenSettled: (_position: number, then: (outcome: Outcome) => void) => settled.push(then),
     } as unknown as Executor;
     const tick = tickWith(() => [executor]);
@@ -309,7 +309,7 @@ test('answers leave in order for each client, whichever log is settled first', a
   const settled: [string, (outcome: Outcome) => void][] = [];
   const positions: [number, number][] = [];
   const executors = ['x', 'y'].map((name, i) => ({
-    endTurn: () => positions[0]![i],
+    endTick: () => positions[0]![i],
     whenSettled: (_position: number, then: (outcome: Outcome) => void) =>
       settled.push([name, then]),
   })) as unknown as Executor[];
@@ -348,7 +348,7 @@ test('a client that is told what others do does not have a third one wait for th
   const settled: ((outcome: Outcome) => void)[] = [];
   const positions = [1, -1, -1];
   const executor = {
-    endTurn: () => positions.shift(),
+    endTick: () => positions.shift(),
     whenSettled: (_position: number, then: (outcome: Outcome) => void) => settled.push(then),
   } as unknown as Executor;
   const { client } = bench();
@@ -388,7 +388,7 @@ test('a tick that ends early leaves the next one of the same round no more time'
 test('ticks whose answers wait for the log use the same buffers again, and not before they are sent', async () => {
   const settled: ((outcome: Outcome) => void)[] = [];
   const executor = {
-    endTurn: () => 1,
+    endTick: () => 1,
     whenSettled: (_position: number, then: (outcome: Outcome) => void) => settled.push(then),
   } as unknown as Executor;
   const { client } = bench();

@@ -8,7 +8,7 @@ import { performance } from 'node:perf_hooks';
 import type { StepSource, StepWatcher } from '../../contracts/step-watcher.ts';
 import type { PodAdmission } from '../../contracts/pod-admission.ts';
 import type { ViewedBuffer } from '../../universal-row/bytes.ts';
-import { type Outcome, outcomeOfBoth, type TurnMember } from '../../universal-row/executor.ts';
+import { type Outcome, outcomeOfBoth, type TickMember } from '../../universal-row/executor.ts';
 import { initialBytes, RespWriter } from './resp-writer.ts';
 import {
   type AnsweredClient,
@@ -35,7 +35,7 @@ export interface TickClient extends StepSource, AnsweredClient {
 
 interface CommandTickOptions {
   /** All that may have written in this tick. */
-  executors: () => readonly TurnMember[];
+  executors: () => readonly TickMember[];
   podAdmission: PodAdmission | undefined;
   steps: StepWatcher | undefined;
   /** Writes the notifications of this tick's commands, up to the limit of one tick. */
@@ -223,13 +223,13 @@ export class CommandTick<C extends TickClient = TickClient> {
     if (this.#options.isWaiting()) this.schedule();
     // Usually none, or the one log that was written: no list is made for those.
     let written = 0;
-    let first: TurnMember | undefined;
+    let first: TickMember | undefined;
     let position = -1;
-    let others: { executor: TurnMember; at: number }[] | undefined;
+    let others: { executor: TickMember; at: number }[] | undefined;
     for (const executor of this.#options.executors()) {
       let at: number;
       try {
-        at = executor.endTurn();
+        at = executor.endTick();
       } catch (error) {
         this.#logFailed(error);
         return;
@@ -336,9 +336,9 @@ export class CommandTick<C extends TickClient = TickClient> {
   }
 
   #sendWhenSafe(
-    first: TurnMember,
+    first: TickMember,
     position: number,
-    others: readonly { executor: TurnMember; at: number }[] | undefined,
+    others: readonly { executor: TickMember; at: number }[] | undefined,
   ): void {
     const send = this.#unsent.add(this.#takeAnswers());
     if (others === undefined) {

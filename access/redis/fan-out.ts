@@ -5,7 +5,7 @@
 
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { Audience, Subscriber } from './pubsub.ts';
-import { sharedTurns } from './shared-turns.ts';
+import { sharedSlices } from './shared-slices.ts';
 
 /** A published message. */
 export interface PublishedMessage {
@@ -72,7 +72,7 @@ export class FanOut {
     );
     return new Promise((done) => {
       this.#queue.push({ message, receivers: all, next: 0, done });
-      if (this.#queue.length === 1) sharedTurns.add(this.#slice);
+      if (this.#queue.length === 1) sharedSlices.add(this.#slice);
     });
   }
 
@@ -95,7 +95,7 @@ export class FanOut {
         bytes += FanOut.sizeOf(delivery.message);
       }
     }
-    if (this.#queue.length > 0) sharedTurns.add(this.#slice);
+    if (this.#queue.length > 0) sharedSlices.add(this.#slice);
   };
 }
 

@@ -1,7 +1,7 @@
 // Connections whose sockets have closed. Cleaning up each takes time, more if it waited for many
 // keys, and thousands may close at once: they are cleaned up in slices.
 
-import { sharedTurns } from './shared-turns.ts';
+import { sharedSlices } from './shared-slices.ts';
 
 const sliceMs = 4;
 
@@ -18,7 +18,7 @@ export class GoneConnections {
 
   add(connection: Gone): void {
     this.#queue.push(connection);
-    if (this.#queue.length === 1) sharedTurns.add(this.#slice);
+    if (this.#queue.length === 1) sharedSlices.add(this.#slice);
   }
 
   readonly #slice = (): void => {
@@ -30,7 +30,7 @@ export class GoneConnections {
       while (done < queue.length && performance.now() - began < sliceMs);
     } finally {
       this.#queue = queue.slice(done);
-      if (this.#queue.length > 0) sharedTurns.add(this.#slice);
+      if (this.#queue.length > 0) sharedSlices.add(this.#slice);
     }
   };
 }

@@ -5,7 +5,7 @@ import { CommandError } from '../../universal-row/errors.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { Client } from './client.ts';
 import type { RespWriter } from './resp-writer.ts';
-import { sharedTurns } from './shared-turns.ts';
+import { sharedSlices } from './shared-slices.ts';
 
 const sliceSteps = 1024;
 /** Bytes that the steps of one slice read: a pattern is compiled in some ten nanoseconds a byte. */
@@ -47,9 +47,9 @@ export function inSlices(
       // The words have been moved when the first slice was over.
       if (!connection.closed) run(connection.arguments, connection.answer());
       if (connection.closed || i === count) resolve();
-      else sharedTurns.add(next);
+      else sharedSlices.add(next);
     };
-    sharedTurns.add(next);
+    sharedSlices.add(next);
   });
 }
 
@@ -85,9 +85,9 @@ export function eachInSlices<T>(
         reject(error as Error);
         return;
       }
-      if (i < items.length) sharedTurns.add(next);
+      if (i < items.length) sharedSlices.add(next);
       else resolve();
     };
-    sharedTurns.add(next);
+    sharedSlices.add(next);
   });
 }

@@ -5,7 +5,7 @@ import { CommandError } from '../../universal-row/errors.ts';
 import { Glob } from '../../universal-row/transforms/redis/glob.ts';
 import type { HeldMemory } from './held-memory.ts';
 import type { RespWriter } from './resp-writer.ts';
-import { sharedTurns } from './shared-turns.ts';
+import { sharedSlices } from './shared-slices.ts';
 
 const channelKinds = ['channel', 'pattern', 'shard'] as const;
 export type ChannelKind = (typeof channelKinds)[number];
@@ -102,7 +102,7 @@ export class PubSub {
         if (found.done === true) return;
         this.unsubscribe(subscriber, ...found.value);
       }
-      sharedTurns.add(next);
+      sharedSlices.add(next);
     };
     next();
   }

@@ -1,4 +1,4 @@
-// Replies as RESP2 or RESP3, into one growing buffer that many connections share within a turn.
+// Replies as RESP2 or RESP3, into one growing buffer that many connections share within a tick.
 
 import { copyBytes, viewed, type ViewedBuffer, writeInteger } from '../../universal-row/bytes.ts';
 import { CommandError } from '../../universal-row/errors.ts';

@@ -4,7 +4,7 @@
 // before the log is safe.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
-import type { TurnMember } from '../../universal-row/executor.ts';
+import type { TickMember } from '../../universal-row/executor.ts';
 import {
   Change,
   type ChangedBy,
@@ -35,7 +35,7 @@ export interface ChangesElsewhere {
 }
 
 interface RowChangesOptions<C extends TrackingClient> {
-  executors: () => readonly TurnMember[];
+  executors: () => readonly TickMember[];
   tenants: ReadonlyMap<number, Tenant<C>>;
   /** The table of a partition. */
   tableOf: (number: number) => number;
@@ -67,7 +67,7 @@ export class RowChanges<C extends TrackingClient = TrackingClient> implements Ch
   readonly #options: RowChangesOptions<C>;
   /** Clients whose script, which runs, has read. */
   readonly #readingScripts = new Set<C>();
-  #followed: readonly TurnMember[] = [];
+  #followed: readonly TickMember[] = [];
   #queue: (RowChange | TablesChange)[] = [];
   #next = 0;
   #lastTenant: Tenant<C> | undefined;

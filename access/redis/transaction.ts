@@ -18,7 +18,7 @@ import { copiedBytes } from './copied-arguments.ts';
 import { outOfRequestMemory } from './held-memory.ts';
 import { readModes } from './read-mode.ts';
 import type { AnswerKeeper, RespWriter } from './resp-writer.ts';
-import { sharedTurns } from './shared-turns.ts';
+import { sharedSlices } from './shared-slices.ts';
 
 export interface QueuedCommand {
   entry: CommandEntry;
@@ -236,10 +236,10 @@ export class TransactionState {
     return new Promise((resolve) => {
       const next = (): void => {
         if (this.#owner.closed) resolve();
-        else if (slices.next().done !== true) sharedTurns.add(next);
+        else if (slices.next().done !== true) sharedSlices.add(next);
         else resolve(this.#run(prepared, this.#owner.answer()));
       };
-      sharedTurns.add(next);
+      sharedSlices.add(next);
     });
   }
 

@@ -99,7 +99,7 @@ function lineOf({ scans: all }: Run): Line[] {
 
 export const operationQuotas: Experiment = {
   id: 'AWS-cost-quotas',
-  title: 'Quotas for dear operations, pages and large replies',
+  title: 'Quotas for expensive operations, pages and large replies',
   kind: 'SIM',
   source: 'Amazon, Fairness in multi-tenant systems, "Quota visibility and flexibility"',
   setup:

@@ -112,7 +112,7 @@ let run = 0;
 export function runCommand(text: string): void {
   if (run++ % commandsBetweenFills === 0) fill();
   execute(text.split(separator));
-  fixture.pod.endTurn();
+  fixture.pod.endTick();
   const fault = fixture.reports.pop();
   if (fault !== undefined) throw new Error(fault);
 }

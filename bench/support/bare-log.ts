@@ -1,4 +1,4 @@
-// The least that a log can do, to measure ours against: a turn's ops go to the end of one file in one write.
+// The least that a log can do, to measure ours against: a tick's ops go to the end of one file in one write.
 // No framing, no checksum, no recovery.
 
 import { closeSync, fdatasync, fdatasyncSync, openSync, writeSync } from 'node:fs';
@@ -59,7 +59,7 @@ export class BareLog implements PartitionLog {
     this.writer.pos = this.entryAt;
   }
 
-  endTurn(): number {
+  endTick(): number {
     const { buf, pos } = this.writer;
     if (pos === 0) return -1;
     let written = 0;

@@ -64,12 +64,12 @@ function writeKey(to: Buffer, key: number): void {
 
 export class EngineSubject implements KvSubject {
   readonly #engine: KvEngine;
-  readonly #turn: number;
+  readonly #tick: number;
   readonly #key = Buffer.alloc(keyBytes);
   readonly #slice = new Slice();
 
-  /** `turn` operations are done in each turn of the event loop, as if so many clients had sent one. */
-  static async open(directory: string, ordered: boolean, turn: number): Promise<EngineSubject> {
+  /** `tick` operations are done in each tick of the event loop, as if so many clients had sent one. */
+  static async open(directory: string, ordered: boolean, tick: number): Promise<EngineSubject> {
     const engine = new KvEngine({
       directory,
       cacheBytes: rowCacheBytes,
@@ -77,17 +77,17 @@ export class EngineSubject implements KvSubject {
       level: { blockCacheBytes, writeBufferBytes, maxFileBytes, blockBytes, compression: false },
     });
     await engine.open();
-    return new EngineSubject(engine, turn);
+    return new EngineSubject(engine, tick);
   }
 
-  private constructor(engine: KvEngine, turn: number) {
+  private constructor(engine: KvEngine, tick: number) {
     this.#engine = engine;
-    this.#turn = turn;
+    this.#tick = tick;
   }
 
   async fill(keys: Uint32Array, values: Values): Promise<void> {
     const engine = this.#engine;
-    await this.#inTurns(keys, (key) => this.#put(engine, key, values));
+    await this.#inTicks(keys, (key) => this.#put(engine, key, values));
     await engine.store.queue.settled();
   }
 
@@ -101,7 +101,7 @@ export class EngineSubject implements KvSubject {
   async read(keys: Uint32Array, values: Values): Promise<void> {
     const table = this.#engine.table(0);
     const slice = this.#slice;
-    await this.#inTurns(keys, (key) => {
+    await this.#inTicks(keys, (key) => {
       writeKey(this.#key, key);
       const row = table.find(this.#key, 0, keyBytes);
       if (row === 0) throw new Error(`there is no key ${key}`);
@@ -111,10 +111,10 @@ export class EngineSubject implements KvSubject {
   }
 
   /** Runs `operation` for all keys, again after the load where it faulted, as a pod does. */
-  async #inTurns(keys: Uint32Array, operation: (key: number) => void): Promise<void> {
+  async #inTicks(keys: Uint32Array, operation: (key: number) => void): Promise<void> {
     const engine = this.#engine;
-    for (let at = 0; at < keys.length; at += this.#turn) {
-      let pending: readonly number[] = Array.from(keys.subarray(at, at + this.#turn));
+    for (let at = 0; at < keys.length; at += this.#tick) {
+      let pending: readonly number[] = Array.from(keys.subarray(at, at + this.#tick));
       while (pending.length > 0) {
         const faulted: number[] = [];
         const loads: Promise<void>[] = [];
@@ -128,13 +128,13 @@ export class EngineSubject implements KvSubject {
             loads.push(error.ready);
           }
         }
-        engine.endTurn();
+        engine.endTick();
         pending = faulted;
         if (loads.length > 0) await Promise.all(loads);
       }
       if (engine.failure !== undefined) throw engine.failure;
       if (engine.congested) await engine.drained();
-      await nextTurn();
+      await nextTick();
     }
   }
 
@@ -143,7 +143,7 @@ export class EngineSubject implements KvSubject {
   }
 }
 
-function nextTurn(): Promise<void> {
+function nextTick(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 

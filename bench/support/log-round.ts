@@ -45,7 +45,7 @@ class SetCommands {
   }
 }
 
-/** SETs for `lengthMs`, a turn after the other, each when the one before is safe. */
+/** SETs for `lengthMs`, a tick after the other, each when the one before is safe. */
 function run(
   pod: Pod,
   round: LogRound,
@@ -57,22 +57,22 @@ function run(
   const cpuBefore = process.cpuUsage();
   let done = 0;
   return new Promise((resolve) => {
-    const again = (): void => void setImmediate(turn);
-    const turn = (): void => {
+    const again = (): void => void setImmediate(tick);
+    const tick = (): void => {
       const elapsed = performance.now() - startedAt;
       if (elapsed >= lengthMs) {
         const { user, system } = process.cpuUsage(cpuBefore);
         resolve({ perSecond: (done / elapsed) * 1000, cpuMicros: (user + system) / done });
         return;
       }
-      for (let i = 0; i < round.turn; i++) void pod.execute(commands.next(), reply);
-      done += round.turn;
-      const position = pod.endTurn();
-      if (reply.pos !== round.turn * '+OK\r\n'.length) throw new Error('not every SET was done');
+      for (let i = 0; i < round.tick; i++) void pod.execute(commands.next(), reply);
+      done += round.tick;
+      const position = pod.endTick();
+      if (reply.pos !== round.tick * '+OK\r\n'.length) throw new Error('not every SET was done');
       reply.reset();
       pod.whenSettled(position, again);
     };
-    turn();
+    tick();
   });
 }
 

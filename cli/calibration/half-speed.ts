@@ -9,10 +9,10 @@ export class HalfSpeed {
 
   constructor(pid: number) {
     this.#pid = pid;
-    this.#timer = setInterval(() => this.#turn(), turnMs);
+    this.#timer = setInterval(() => this.#tick(), turnMs);
   }
 
-  #turn(): void {
+  #tick(): void {
     this.#isStopped = !this.#isStopped;
     process.kill(this.#pid, this.#isStopped ? 'SIGSTOP' : 'SIGCONT');
   }
@@ -20,6 +20,6 @@ export class HalfSpeed {
   /** Full speed again. */
   end(): void {
     clearInterval(this.#timer);
-    if (this.#isStopped) this.#turn();
+    if (this.#isStopped) this.#tick();
   }
 }

@@ -9,7 +9,7 @@ import { authenticationRoutes } from './authentication-routes.ts';
 import { Authenticator } from './authenticator.ts';
 import { configRoutes } from './config-routes.ts';
 import { databaseRoutes } from './database-routes.ts';
-import { guard } from './gate.ts';
+import { guard } from './guard.ts';
 import { healthRoutes } from './health-routes.ts';
 import type { MetricsPage } from './metrics-page.ts';
 import { newAdminApp } from './new-admin-app.ts';

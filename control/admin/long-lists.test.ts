@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { itemsAtOnce, longList } from './long-lists.ts';
 
@@ -17,7 +17,7 @@ test('a long list is written in pieces, between which others are served', async 
   const others = (async () => {
     while (!ended) {
       const before = written;
-      await nextTurn();
+      await nextTick();
       most = Math.max(most, written - before);
     }
   })();

@@ -2,7 +2,7 @@
 // requests are served between them.
 
 import { Readable } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 
 /** Items that are written in one step. */
 export const itemsAtOnce = 256;
@@ -21,7 +21,7 @@ async function* pieces(name: string, items: readonly unknown[]): AsyncGenerator<
   for (let at = 0; at < items.length; at += itemsAtOnce) {
     const text = JSON.stringify(items.slice(at, at + itemsAtOnce)).slice(1, -1);
     yield at === 0 ? `{${JSON.stringify(name)}:[${text}` : `,${text}`;
-    await nextTurn();
+    await nextTick();
   }
   yield ']}';
 }

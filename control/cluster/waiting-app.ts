@@ -6,7 +6,7 @@ import type { AuditLog } from '../admin/audit/audit-log.ts';
 import { answerFailures } from '../admin/answers.ts';
 import { auditCalls } from '../admin/audit-hook.ts';
 import { Authenticator, type FixedToken } from '../admin/authenticator.ts';
-import { guard } from '../admin/gate.ts';
+import { guard } from '../admin/guard.ts';
 import type { Health } from '../admin/health.ts';
 import { healthRoutes } from '../admin/health-routes.ts';
 import { newAdminApp } from '../admin/new-admin-app.ts';

@@ -46,7 +46,7 @@ export class EmbeddedDocumentStore implements DocumentStore {
   #revision = 0;
   #oldest = 1;
   /** Writes wait for each other: a comparison holds until its change is made. */
-  #lastTurn: Promise<unknown> = Promise.resolve();
+  #lastQueued: Promise<unknown> = Promise.resolve();
 
   private constructor(db: ClassicLevel<string, string>, historyLength: number) {
     this.#db = db;
@@ -91,7 +91,7 @@ export class EmbeddedDocumentStore implements DocumentStore {
 
   snapshot(): Promise<Snapshot> {
     // Serialized with the writes, so that the revision matches the documents.
-    return this.#inTurn(async () => {
+    return this.#serialized(async () => {
       const range = { gte: `d${separator}`, lt: `d${afterSeparator}` };
       const documents = (await this.#db.iterator(range).all()).map(document);
       return { revision: this.#revision, documents: documents.sort(byName) };
@@ -99,12 +99,12 @@ export class EmbeddedDocumentStore implements DocumentStore {
   }
 
   write(changes: readonly DocumentWrite[]): Promise<number[]> {
-    return this.#inTurn(() => this.#write(changes));
+    return this.#serialized(() => this.#write(changes));
   }
 
-  #inTurn<T>(action: () => Promise<T>): Promise<T> {
-    const done = this.#lastTurn.then(action);
-    this.#lastTurn = done.catch(() => {});
+  #serialized<T>(action: () => Promise<T>): Promise<T> {
+    const done = this.#lastQueued.then(action);
+    this.#lastQueued = done.catch(() => {});
     return done;
   }
 
@@ -167,7 +167,7 @@ export class EmbeddedDocumentStore implements DocumentStore {
   }
 
   async close(): Promise<void> {
-    await this.#lastTurn;
+    await this.#lastQueued;
     await this.#db.close();
   }
 }

@@ -94,7 +94,7 @@ export class SeriesTableCatalog {
       collections: [collection],
       report: (message) => report(`databases that another node has changed: ${message}`),
       adopt: () =>
-        this.#inTurn(async () => {
+        this.#serialized(async () => {
           await this.#load();
           const tables = JSON.stringify(
             Array.from(this.#tables, ([id, { revision }]) => [id, revision]),
@@ -138,7 +138,7 @@ export class SeriesTableCatalog {
 
   /** Gives a database properties of its own, and makes it if it is not there. */
   create(tenant: string, name: string, change: TableChange): Promise<SeriesTable> {
-    return this.#inTurn(async () => {
+    return this.#serialized(async () => {
       const owner = this.#owner(tenant);
       checkDatabaseName(name);
       if (this.#tables.has(documentId(owner, name))) {
@@ -159,7 +159,7 @@ export class SeriesTableCatalog {
   }
 
   alter(tenant: string, name: string, change: TableChange): Promise<SeriesTable> {
-    return this.#inTurn(async () => {
+    return this.#serialized(async () => {
       const owner = this.#owner(tenant);
       await this.#expect(owner, name);
       return await this.#change(owner, name, change, false);
@@ -168,7 +168,7 @@ export class SeriesTableCatalog {
 
   /** Properties it had elsewhere, as far as they can be had here. */
   adopt(tenant: string, name: string, change: TableChange): Promise<SeriesTable> {
-    return this.#inTurn(async () => {
+    return this.#serialized(async () => {
       const owner = this.#owner(tenant);
       checkDatabaseName(name);
       const isThere = await this.#exists(owner, name);
@@ -181,7 +181,7 @@ export class SeriesTableCatalog {
    * retention.
    */
   reset(tenant: string, name: string): Promise<SeriesTable> {
-    return this.#inTurn(async () => {
+    return this.#serialized(async () => {
       const owner = this.#owner(tenant);
       await this.#expect(owner, name);
       const id = documentId(owner, name);
@@ -203,7 +203,7 @@ export class SeriesTableCatalog {
 
   /** Forgets the properties of a tenant that is being dropped. Its databases are gone already. */
   forgetTenant({ number }: Pick<SeriesOwner, 'number'>): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#serialized(async () => {
       const ids = [...this.#tables]
         .filter(([, { definition }]) => definition.tenant === number)
         .map(([id]) => id);
@@ -270,7 +270,7 @@ export class SeriesTableCatalog {
 
   // ---- the store
 
-  #inTurn<T>(change: () => Promise<T>): Promise<T> {
+  #serialized<T>(change: () => Promise<T>): Promise<T> {
     const done = this.#lastChange.then(async () => {
       try {
         return await change();

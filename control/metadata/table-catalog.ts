@@ -200,7 +200,7 @@ export class TableCatalog {
     holders: TableHolders,
   ): Promise<{ id: number; has: TableModel; wants: TableModel }[]> {
     this.#holders = holders;
-    await this.#inTurn(() => this.#followDefaultModel(holders));
+    await this.#serialized(() => this.#followDefaultModel(holders));
     const kept: { id: number; has: TableModel; wants: TableModel }[] = [];
     for (const table of this.#documents.tables.values()) {
       const { definition, explicit, wanted } = table;
@@ -213,7 +213,7 @@ export class TableCatalog {
         continue;
       }
       try {
-        await this.#inTurn(() => this.#change(table, { model: wants }, explicit));
+        await this.#serialized(() => this.#change(table, { model: wants }, explicit));
       } catch (error) {
         if (!(error instanceof TableError)) throw error;
         kept.push({ id, has: model, wants });
@@ -233,7 +233,7 @@ export class TableCatalog {
       collections: tableCollections,
       report: (message) => report(`tables that another node has changed: ${message}`),
       adopt: () =>
-        this.#inTurn(async () => {
+        this.#serialized(async () => {
           await this.#documents.load();
           const model = this.#documents.defaultModel;
           if (model !== told.model) await this.#holders?.setDefaultModel(model);
@@ -299,7 +299,7 @@ export class TableCatalog {
     as: readonly Partition[] | undefined,
     within?: string,
   ): Promise<readonly Partition[]> {
-    return this.#inTurn(async () => {
+    return this.#serialized(async () => {
       const { table } = this.#lookup.find(reference, within);
       const { definition } = table;
       const { id, model, placement } = definition;
@@ -342,7 +342,7 @@ export class TableCatalog {
     id: number,
     change: (definition: TableDefinition) => TablePlacement | Promise<TablePlacement>,
   ): Promise<TableDefinition> {
-    return this.#inTurn(async () => {
+    return this.#serialized(async () => {
       const before = this.#stored(id);
       const definition = placedAs(before.definition, await change(before.definition));
       await this.#documents.save([{ ...before, definition, explicit: true }]);
@@ -357,7 +357,7 @@ export class TableCatalog {
 
   /** Forgets the definitions of a tenant that is being dropped. Its rows are gone already. */
   forgetTenant(tenant: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#serialized(async () => {
       const tables = [...this.#documents.tables.values()].filter(
         (table) => table.tenant === tenant,
       );
@@ -388,7 +388,7 @@ export class TableCatalog {
     }
   }
 
-  #inTurn<T>(change: () => Promise<T>): Promise<T> {
+  #serialized<T>(change: () => Promise<T>): Promise<T> {
     const done = this.#lastChange.then(async () => {
       try {
         return await change();
@@ -458,7 +458,7 @@ export class TableCatalog {
 
   /** In a cluster the change may be one of partitions, made while clients continue: resolves when that has ended. */
   async #changed(change: () => Promise<TableDefinition>): Promise<TableDefinition> {
-    const definition = await this.#inTurn(change);
+    const definition = await this.#serialized(change);
     return this.#reshaping.has(definition) ? this.#whenReshaped(definition.id) : definition;
   }
 

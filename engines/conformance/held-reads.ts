@@ -1,6 +1,6 @@
 // A read gate for tests: it releases reads only on request, or a tick later in reverse order.
 
-import type { ReadGate } from '../engine.ts';
+import type { ReadScheduler } from '../engine.ts';
 
 interface HeldRead {
   owner: number;
@@ -9,7 +9,7 @@ interface HeldRead {
   begin: () => void;
 }
 
-export class HeldReads implements ReadGate {
+export class HeldReads implements ReadScheduler {
   isOn = true;
   /** In the order in which they came. */
   readonly held: HeldRead[] = [];

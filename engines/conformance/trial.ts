@@ -2,7 +2,7 @@
 // after a `ReadFault`; steps end their turn. Holds the checks that every case ends with.
 
 import assert from 'node:assert/strict';
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises';
 import { ReadFault } from '../../universal-row/errors.ts';
 import { Shape, type Row } from '../../universal-row/rows.ts';
 import { applyBatch } from '../apply.ts';
@@ -33,7 +33,7 @@ export type Step<T> = (verbs: Verbs, engine: Engine) => T;
 // A step that faults this often makes no progress.
 const faultsLimit = 50_000;
 // After so many steps the event loop runs, so that the engine's background work proceeds.
-const stepsPerTurn = 16;
+const stepsPerTick = 16;
 const settleMs = 10_000;
 
 export class Trial {
@@ -96,20 +96,20 @@ export class Trial {
   run<T>(step: Step<T>): Promise<T> {
     return this.#attempt(step, () => {
       this.engine.commit(++this.index);
-      this.engine.endTurn();
+      this.engine.endTick();
     });
   }
 
   /** Runs a step that writes nothing, and so is no log entry. */
   read<T>(step: Step<T>): Promise<T> {
-    return this.#attempt(step, () => this.engine.endTurn());
+    return this.#attempt(step, () => this.engine.endTick());
   }
 
   /** Runs a step and then undoes it. */
   undone<T>(step: Step<T>): Promise<T> {
     return this.#attempt(step, () => {
       this.engine.rollback();
-      this.engine.endTurn();
+      this.engine.endTick();
     });
   }
 
@@ -117,13 +117,13 @@ export class Trial {
   async apply(batch: Buffer, index = this.index + 1): Promise<void> {
     await this.#attempt(
       () => applyBatch(this.engine, batch, 0, batch.length, index),
-      () => this.engine.endTurn(),
+      () => this.engine.endTick(),
     );
     this.index = Math.max(this.index, index);
   }
 
   async #attempt<T>(step: Step<T>, finish: () => void): Promise<T> {
-    if (++this.#steps % stepsPerTurn === 0) await nextTurn();
+    if (++this.#steps % stepsPerTick === 0) await nextTick();
     for (let faults = 0; faults < faultsLimit; faults++) {
       try {
         const result = step(new Verbs(this.engine.table(0)), this.engine);
@@ -164,8 +164,8 @@ export class Trial {
     const end = performance.now() + settleMs;
     while (performance.now() < end) {
       const more = this.engine.background(5);
-      this.engine.endTurn();
-      await nextTurn();
+      this.engine.endTick();
+      await nextTick();
       if (!more) return;
       await sleep(1);
     }

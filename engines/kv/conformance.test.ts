@@ -33,11 +33,11 @@ const bypassing: Subject = {
   },
 };
 
-/** Reads wait at a gate, and what came last goes first. */
+/** Reads wait at a scheduler, and what came last goes first. */
 const held: Subject = {
   ...subjectWith({}),
   create: (directory) =>
-    new KvEngine({ directory, cacheBytes: 0, readGate: new HeldReads(2, true) }),
+    new KvEngine({ directory, cacheBytes: 0, readScheduler: new HeldReads(2, true) }),
 };
 
 // Cases of many thousands of steps run only with a large cache, to save time.

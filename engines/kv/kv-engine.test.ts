@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Arguments } from '../../universal-row/arguments.ts';
 import { ReadFault } from '../../universal-row/errors.ts';
@@ -70,7 +70,7 @@ function faultOf(read: () => void): ReadFault {
 
 /** Waits until nothing is on its way to disk. */
 async function written(trial: Trial): Promise<void> {
-  trial.engine.endTurn();
+  trial.engine.endTick();
   while (extra(trial, 'kv_waiting_bytes') > 0) await sleep(1);
 }
 
@@ -114,7 +114,7 @@ describe('cost', () => {
     await trial.close();
   });
 
-  test('misses of one turn are one read; rows that are not there are remembered', async () => {
+  test('misses of one tick are one read; rows that are not there are remembered', async () => {
     const trial = await open();
     await trial.run((v) => names(50).forEach((name) => v.put(name, name)));
     await trial.checkpointAndReopen();
@@ -132,20 +132,20 @@ describe('cost', () => {
   });
 
   test('what a command names and has in memory stays while the rest of it is read', async () => {
-    const gate = new HeldReads(100);
-    gate.isOn = false;
-    const trial = await open({ cacheBytes: 20_000, readGate: gate });
+    const scheduler = new HeldReads(100);
+    scheduler.isOn = false;
+    const trial = await open({ cacheBytes: 20_000, readScheduler: scheduler });
     await trial.run((v) => names(50).forEach((name) => v.put(name, 'x'.repeat(500))));
     await trial.checkpointAndReopen();
     const engine = trial.engine as KvEngine;
     await trial.read((v) => v.value('name 0'));
-    gate.isOn = true;
+    scheduler.isOn = true;
     const args = argumentsOf(['name 0', 'name 1']);
     const fault = faultOf(() => engine.expectRows(0, args, 0, 1, 1));
     engine.rollback();
-    engine.endTurn();
-    const [held] = gate.held.splice(0);
-    gate.isOn = false;
+    engine.endTick();
+    const [held] = scheduler.held.splice(0);
+    scheduler.isOn = false;
     // More than the cache has room for, meanwhile.
     for (const name of names(50).slice(2)) await trial.read((v) => v.value(name));
     held!.begin();
@@ -205,7 +205,7 @@ describe('tables that bypass the cache', () => {
     await inTable(0, (v) => names(200).forEach((name) => v.value(name)));
     expect(extra(trial, 'kv_read_records_total')).toBe(before);
     trial.engine.background(1);
-    for (let turn = 0; turn < 10; turn++) trial.engine.endTurn();
+    for (let tick = 0; tick < 10; tick++) trial.engine.endTick();
     expect(trial.engine.stats().memoryBytes).toBeLessThan(cacheBytes + 100_000);
     await trial.close();
   });
@@ -215,11 +215,11 @@ describe('tables that bypass the cache', () => {
     trial.engine.setCacheBypass!(new Set([0]));
     await trial.run((v) => v.put('row', 'value'));
     await written(trial);
-    for (let turn = 0; turn < 10; turn++) trial.engine.endTurn();
+    for (let tick = 0; tick < 10; tick++) trial.engine.endTick();
     trial.engine.setCacheBypass!(new Set());
     await trial.read((v) => v.value('row'));
     const before = extra(trial, 'kv_read_records_total');
-    for (let turn = 0; turn < 10; turn++) trial.engine.endTurn();
+    for (let tick = 0; tick < 10; tick++) trial.engine.endTick();
     await trial.read((v) => v.value('row'));
     expect(extra(trial, 'kv_read_records_total')).toBe(before);
     await trial.close();
@@ -295,7 +295,7 @@ describe('failures', () => {
       v.drop('a');
       v.pushOf(v.create('list', Shape.array), false, 'x');
     });
-    while (trial.engine.failure === undefined) await nextTurn();
+    while (trial.engine.failure === undefined) await nextTick();
     expect(trial.engine.failure.message).toContain('No space left on device');
     await expect(trial.engine.checkpoint()).rejects.toThrow('No space left');
     // Reads go on meanwhile, from memory and from disk.
@@ -324,7 +324,7 @@ describe('failures', () => {
     engine.table(0).putValue(value, 0, 1, value, 0, value.length, 0);
     engine.commit(1);
     expect(engine.congested).toBe(true);
-    engine.endTurn();
+    engine.endTick();
     await engine.drained();
     expect(engine.congested).toBe(false);
     await engine.close();
@@ -375,7 +375,7 @@ for (let i = engine.appliedIndex + 1; ; i++) {
   if (i % 50 === 0) w.drop();
   await applyWithFaults(engine, w.buf, 0, w.pos, i);
   if (i % 5 === 0) {
-    engine.endTurn();
+    engine.endTick();
     engine.background(1);
     await new Promise((resolve) => setImmediate(resolve));
     if (i % 500 === 0) console.log(i);

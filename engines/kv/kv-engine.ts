@@ -10,7 +10,7 @@ import { emptyBytes } from '../../universal-row/bytes.ts';
 import { ReadFault } from '../../universal-row/errors.ts';
 import { AppliedIndexes, localGroup } from '../applied-indexes.ts';
 import { applyOps } from '../apply.ts';
-import type { Engine, EngineStats, ReadGate, Savepoint } from '../engine.ts';
+import type { Engine, EngineStats, ReadScheduler, Savepoint } from '../engine.ts';
 import { KeyFilter } from './key-filter.ts';
 import {
   formatVersion,
@@ -47,10 +47,10 @@ export interface KvEngineOptions {
   /** Tables whose keys lie on disk in their own order, from when they are first used or cleared on. */
   isOrdered?: (table: number) => boolean;
   /**
-   * Consulted before records are read from disk; without a gate, all misses of a tick are read
+   * Consulted before records are read from disk; without a scheduler, all misses of a tick are read
    * together.
    */
-  readGate?: ReadGate | undefined;
+  readScheduler?: ReadScheduler | undefined;
   level?: LevelOptions;
   /** In place of LevelDB in the directory, for tests. */
   levelStore?: LevelStore;
@@ -87,7 +87,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     this.store = new RecordStore(this.#level, this, {
       cacheBytes: options.cacheBytes ?? 256 * mebibyte,
       waitingLimitBytes: options.waitingLimitBytes ?? 64 * mebibyte,
-      readGate: options.readGate,
+      readScheduler: options.readScheduler,
     });
   }
 
@@ -286,8 +286,8 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     this.store.journal.rollbackTo(changes);
   }
 
-  endTurn(): void {
-    this.store.endTurn();
+  endTick(): void {
+    this.store.endTick();
   }
 
   get holdsBack(): boolean {
@@ -425,7 +425,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
       }
     }
     this.store.journal.commit();
-    this.store.endTurn();
+    this.store.endTick();
     await this.drained();
     if (this.failure !== undefined) throw this.failure;
   }
@@ -456,7 +456,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
       this.tableChanged(id);
     }
     this.#replaced = undefined;
-    this.store.queue.endTurn();
+    this.store.queue.endTick();
   }
 
   // ---- maintenance
@@ -464,8 +464,8 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
   background(budgetMs: number): boolean {
     if (!this.#isOpen) return false;
     // Items that are not read any more go, even without further requests.
-    if (this.store.cache.lru.passingBytes > 0) this.store.endTurn();
-    else this.store.queue.endTurn();
+    if (this.store.cache.lru.passingBytes > 0) this.store.endTick();
+    else this.store.queue.endTick();
     this.#purger.run(budgetMs);
     this.#sizeDisk();
     const more = this.#sweep(budgetMs);

@@ -101,7 +101,7 @@ test('the stats of the engine have what write tokens are worked out from', async
       for (let j = 0; j < 10; j++) v.put(`k${j}`, randomBytes(30_000).toString('base64'));
     });
     // Or the last of them would be all that is written.
-    trial.engine.endTurn();
+    trial.engine.endTick();
     while (stats()['kv_waiting_bytes']! > 0) await sleep(1);
   }
   for (let left = 200; stats()['kv_level0_files']! >= 4 && left > 0; left--) await sleep(10);

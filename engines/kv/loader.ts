@@ -1,16 +1,16 @@
 // Reads records that are not in memory. Single records missed in one tick are read together; ranges
 // are read by pages. A command with a miss waits for a promise and then runs again. Where there is
-// a gate, each owner of tables has groups of its own, of a few records each, and all reads pass the
-// gate.
+// a scheduler, each owner of tables has groups of its own, of a few records each, and all reads pass the
+// scheduler.
 
 import { ReadFault } from '../../universal-row/errors.ts';
-import { engineClosed, type ReadGate } from '../engine.ts';
+import { engineClosed, type ReadScheduler } from '../engine.ts';
 import type { LevelStore } from './level-store.ts';
 import type { RecordSpace } from './record-space.ts';
 
 /** Receives the records read. */
 export interface LoadReceiver {
-  readonly turn: number;
+  readonly tick: number;
   receiveRecord(space: RecordSpace, key: string, value: Buffer | undefined): void;
   /** All there is in [from, to) of the disk, in ascending order. */
   receivePage(space: RecordSpace, from: string, to: string, keys: string[], values: Buffer[]): void;
@@ -24,13 +24,13 @@ interface Load {
    * Tick of the request: records that the requesting command has used since then must stay in
    * memory.
    */
-  readonly turn: number;
-  doneAtTurn: number;
+  readonly tick: number;
+  doneAtTick: number;
 }
 
 /** A read that is not made yet. */
 interface Pending {
-  readonly turn: number;
+  readonly tick: number;
   /** Tells those who wait for it that it is not made. */
   readonly reject: (reason: unknown) => void;
 }
@@ -47,10 +47,10 @@ interface Group extends Pending {
 }
 
 // A command that waited has this many ticks to run again before the records it used may be evicted.
-const graceTurns = 4;
-const nearTurns = 32;
+const graceTicks = 4;
+const nearTicks = 32;
 // A command that asks for one missing record after another runs again for each of them. From so many
-// on they are read in place, until that has taken so long in one turn.
+// on they are read in place, until that has taken so long in one tick.
 const singlesBeforeSync = 8;
 const syncMs = 2;
 const minPageRecords = 32;
@@ -66,13 +66,13 @@ export class Loader {
   #syncSpentMs = 0;
   readonly #level: LevelStore;
   readonly #receiver: LoadReceiver;
-  readonly #gate: ReadGate | undefined;
+  readonly #scheduler: ReadScheduler | undefined;
   /** Missed since groups were last sent, by owner. */
   readonly #groups = new Map<number | undefined, Group>();
   /** All misses since the last round count as one round, however many groups they fill. */
   #round = 1;
   #isRoundOpen = false;
-  /** At the gate, in any order. */
+  /** At the scheduler, in any order. */
   readonly #waiting = new Set<Pending>();
   /** Being read, oldest first, and those just done. */
   readonly #running = new Set<Load>();
@@ -82,10 +82,10 @@ export class Loader {
   /** Called when the last load is over, once closed. */
   #ended: () => void = () => {};
 
-  constructor(level: LevelStore, receiver: LoadReceiver, gate: ReadGate | undefined) {
+  constructor(level: LevelStore, receiver: LoadReceiver, scheduler: ReadScheduler | undefined) {
     this.#level = level;
     this.#receiver = receiver;
-    this.#gate = gate;
+    this.#scheduler = scheduler;
   }
 
   /** Refuses reads that have not begun and those to come. Resolves when those under way are over. */
@@ -109,9 +109,9 @@ export class Loader {
     if (space.lastRound === this.#round) {
       space.singles = 0;
     } else {
-      const { turn } = this.#receiver;
-      if (turn - space.lastMissTurn > nearTurns) space.singles = 0;
-      space.lastMissTurn = turn;
+      const { tick } = this.#receiver;
+      if (tick - space.lastMissTick > nearTicks) space.singles = 0;
+      space.lastMissTick = tick;
       space.lastRound = this.#round;
       space.singles++;
     }
@@ -133,16 +133,16 @@ export class Loader {
     const owner = this.#ownerOf(table);
     let group = this.#groups.get(owner);
     if (group === undefined) {
-      const most = owner === undefined ? Infinity : this.#gate!.mostRecords(owner);
+      const most = owner === undefined ? Infinity : this.#scheduler!.mostRecords(owner);
       this.#groups.set(owner, (group = this.#newGroup(owner, most)));
     }
     return group;
   }
 
-  /** Undefined for reads that need not pass the gate. */
+  /** Undefined for reads that need not pass the scheduler. */
   #ownerOf(table: number): number | undefined {
-    const gate = this.#gate;
-    return gate?.isOn === true ? gate.ownerOf(table) : undefined;
+    const scheduler = this.#scheduler;
+    return scheduler?.isOn === true ? scheduler.ownerOf(table) : undefined;
   }
 
   /** Reads the record in place, or has it read and throws. */
@@ -175,15 +175,15 @@ export class Loader {
     const name = `${reverse ? 'below' : 'from'} ${at}`;
     let promise = space.loading.get(name);
     if (promise === undefined) {
-      const { turn } = this.#receiver;
-      const repeated = turn - space.lastPageTurn < nearTurns;
+      const { tick } = this.#receiver;
+      const repeated = tick - space.lastPageTick < nearTicks;
       const least = repeated ? Math.max(minPageRecords, space.pageRecords * 2) : minPageRecords;
       const records = Math.min(maxPageRecords, Math.max(least, want));
       space.pageRecords = Math.min(records, maxPageRecords);
-      space.lastPageTurn = turn;
+      space.lastPageTick = tick;
       promise = this.#passPage(space, at, bound, reverse, records).finally(() => {
         space.loading.delete(name);
-        space.lastPageTurn = this.#receiver.turn;
+        space.lastPageTick = this.#receiver.tick;
       });
       // Waiting commands, if there are any, see the rejection all the same.
       promise.catch(() => {});
@@ -209,7 +209,7 @@ export class Loader {
     else this.#pass(owner, group, keys.length, false, () => this.#readGroup(group));
   }
 
-  /** The gate calls `read`; until then the records used by its command stay in memory. */
+  /** The scheduler calls `read`; until then the records used by its command stay in memory. */
   #pass(
     owner: number,
     pending: Pending,
@@ -218,7 +218,7 @@ export class Loader {
     read: () => Promise<number>,
   ): void {
     this.#waiting.add(pending);
-    this.#gate!.pass(owner, records, isPage, () => {
+    this.#scheduler!.pass(owner, records, isPage, () => {
       this.#waiting.delete(pending);
       return this.#isClosed ? Promise.resolve(0) : read();
     });
@@ -236,15 +236,15 @@ export class Loader {
   }
 
   /** Oldest tick whose records must stay in memory: those used in it or later are kept. */
-  guardTurn(): number {
-    const { turn } = this.#receiver;
-    let guard = turn;
-    for (const group of this.#groups.values()) guard = Math.min(guard, group.turn);
-    for (const pending of this.#waiting) guard = Math.min(guard, pending.turn);
-    for (const load of this.#running) guard = Math.min(guard, load.turn);
+  guardTick(): number {
+    const { tick } = this.#receiver;
+    let guard = tick;
+    for (const group of this.#groups.values()) guard = Math.min(guard, group.tick);
+    for (const pending of this.#waiting) guard = Math.min(guard, pending.tick);
+    for (const load of this.#running) guard = Math.min(guard, load.tick);
     if (this.#done.length > 0) {
-      this.#done = this.#done.filter((load) => load.doneAtTurn + graceTurns > turn);
-      for (const load of this.#done) guard = Math.min(guard, load.turn);
+      this.#done = this.#done.filter((load) => load.doneAtTick + graceTicks > tick);
+      for (const load of this.#done) guard = Math.min(guard, load.tick);
     }
     return guard;
   }
@@ -257,18 +257,18 @@ export class Loader {
       reject = no;
     });
     promise.catch(() => {});
-    const { turn } = this.#receiver;
-    return { owner, most, turn, spaces: [], keys: [], promise, resolve, reject };
+    const { tick } = this.#receiver;
+    return { owner, most, tick, spaces: [], keys: [], promise, resolve, reject };
   }
 
-  #begin(turn: number): Load {
-    const load = { number: this.#nextNumber++, turn, doneAtTurn: 0 };
+  #begin(tick: number): Load {
+    const load = { number: this.#nextNumber++, tick, doneAtTick: 0 };
     this.#running.add(load);
     return load;
   }
 
   #end(load: Load): void {
-    load.doneAtTurn = this.#receiver.turn;
+    load.doneAtTick = this.#receiver.tick;
     this.#running.delete(load);
     this.#done.push(load);
     this.#receiver.loadDone();
@@ -278,7 +278,7 @@ export class Loader {
   /** Resolves to the bytes of values read; the group is notified of failures. */
   async #readGroup(group: Group): Promise<number> {
     const { owner, most, spaces, keys } = group;
-    const load = this.#begin(group.turn);
+    const load = this.#begin(group.tick);
     let bytes = 0;
     try {
       // Spaces that were dropped while they waited are not asked for any more.
@@ -304,7 +304,7 @@ export class Loader {
     return bytes;
   }
 
-  /** Resolves when the page is read, after its turn at the gate. */
+  /** Resolves when the page is read, after its turn at the scheduler. */
   async #passPage(
     space: RecordSpace,
     at: string,
@@ -312,18 +312,18 @@ export class Loader {
     reverse: boolean,
     records: number,
   ): Promise<void> {
-    const { turn } = this.#receiver;
+    const { tick } = this.#receiver;
     const owner = this.#ownerOf(space.table.table);
     if (owner === undefined) {
-      await this.#readPage(turn, space, at, bound, reverse, records);
+      await this.#readPage(tick, space, at, bound, reverse, records);
       return;
     }
     await new Promise<void>((resolve, reject) => {
-      this.#pass(owner, { turn, reject }, records, true, async () => {
+      this.#pass(owner, { tick, reject }, records, true, async () => {
         let bytes = 0;
         try {
           if (!space.table.dropped) {
-            bytes = await this.#readPage(turn, space, at, bound, reverse, records);
+            bytes = await this.#readPage(tick, space, at, bound, reverse, records);
           }
           resolve();
         } catch (error) {
@@ -336,14 +336,14 @@ export class Loader {
 
   /** Resolves to the bytes of values read. */
   async #readPage(
-    turn: number,
+    tick: number,
     space: RecordSpace,
     at: string,
     bound: string,
     reverse: boolean,
     records: number,
   ): Promise<number> {
-    const load = this.#begin(turn);
+    const load = this.#begin(tick);
     this.pages++;
     try {
       const from = reverse ? bound : at;

@@ -8,11 +8,11 @@ import { type LruItem, SizeAwareLru } from './size-aware-lru.ts';
 /** Records of a stretch. */
 export const stretchRecords = 1024;
 export const stretchOverheadBytes = 160;
-// Rows with sub-records in memory that are passed over in one turn, at most.
+// Rows with sub-records in memory that are passed over in one tick, at most.
 const maxPassedOver = 1000;
 
 export class RecordCache {
-  turn = 1;
+  tick = 1;
   hits = 0;
   /** Size of the entries that record that a key is absent. */
   absentBytes = 0;
@@ -27,13 +27,13 @@ export class RecordCache {
 
   /** Like `touch`, for an item that is not read yet. */
   keep(item: LruItem): void {
-    item.lruTurn = this.turn;
+    item.lruTick = this.tick;
     if (item.lruClass >= 0) this.lru.refresh(item);
   }
 
   touch(item: LruItem): void {
     this.hits++;
-    item.lruTurn = this.turn;
+    item.lruTick = this.tick;
     if (item.lruClass >= 0) this.lru.hit(item);
   }
 
@@ -55,7 +55,7 @@ export class RecordCache {
 
   addStretch(stretch: Stretch, bytes: number): void {
     stretch.space.addStretch(stretch);
-    stretch.lruTurn = this.turn;
+    stretch.lruTick = this.tick;
     if (isPassing(stretch.space)) this.lru.addPassing(stretch, bytes);
     else this.lru.add(stretch, bytes);
   }
@@ -133,7 +133,7 @@ export class RecordCache {
 
   /** A clean record outside of all stretches stays while there is room. */
   add(record: KvRecord): void {
-    if (record.lruTurn === 0) record.lruTurn = this.turn;
+    if (record.lruTick === 0) record.lruTick = this.tick;
     const bytes = record.footprint();
     if (!record.present) this.absentBytes += bytes;
     if (isPassing(record.space)) this.lru.addPassing(record, bytes);
@@ -170,11 +170,11 @@ export class RecordCache {
   }
 
   /** Evicts items beyond the limit, except those used in tick `guard` or later. */
-  makeRoom(guardTurn: () => number): void {
+  makeRoom(guardTick: () => number): void {
     const { lru } = this;
-    if (lru.passingBytes > 0) this.#letPass(guardTurn());
+    if (lru.passingBytes > 0) this.#letPass(guardTick());
     if (lru.bytes <= this.#limitBytes) return;
-    const guard = guardTurn();
+    const guard = guardTick();
     let passedOver = 0;
     while (lru.bytes > this.#limitBytes) {
       const victim = lru.victim(guard);
@@ -183,7 +183,7 @@ export class RecordCache {
         this.#giveUpStretch(victim, guard);
       } else if (victim instanceof RowRecord && isHeld(victim)) {
         if (++passedOver > maxPassedOver) return;
-        victim.lruTurn = this.turn;
+        victim.lruTick = this.tick;
         lru.refresh(victim);
       } else if (victim instanceof KvRecord) {
         lru.noteEvicted(victim);
@@ -198,13 +198,13 @@ export class RecordCache {
     let passedOver = 0;
     for (;;) {
       const oldest = lru.oldestPassing;
-      if (oldest === undefined || oldest.lruTurn >= guard) return;
+      if (oldest === undefined || oldest.lruTick >= guard) return;
       if (oldest instanceof Stretch) {
         this.#giveUpStretch(oldest, guard);
       } else if (oldest instanceof RowRecord && isHeld(oldest)) {
         // Its sub-records go first.
         if (++passedOver > maxPassedOver) return;
-        oldest.lruTurn = this.turn;
+        oldest.lruTick = this.tick;
         lru.refresh(oldest);
       } else if (oldest instanceof KvRecord) {
         this.forget(oldest);
@@ -232,7 +232,7 @@ export class RecordCache {
       if (record.lruClass >= 0) continue;
       record.lruBytes = 0;
       if (record.batch !== 0) continue;
-      const stays = record.lruTurn >= guard || (record instanceof RowRecord && isHeld(record));
+      const stays = record.lruTick >= guard || (record instanceof RowRecord && isHeld(record));
       if (!stays || !record.present) {
         this.forget(record);
         continue;

@@ -145,10 +145,10 @@ export class RecordSpace {
   readonly loading = new Map<string, Promise<void>>();
   /** How much the next page read asks for: doubles while reads of this space follow each other. */
   pageRecords = 0;
-  lastPageTurn = -100;
+  lastPageTick = -100;
   /** Rounds of reads in a row that asked for one record of this space. */
   singles = 0;
-  lastMissTurn = 0;
+  lastMissTick = 0;
   lastRound = 0;
 
   constructor(kind: SpaceKind, table: SpaceTable, prefix: Buffer) {

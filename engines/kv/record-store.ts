@@ -3,7 +3,7 @@
 // `commit`.
 
 import { Shape } from '../../universal-row/rows.ts';
-import type { ReadGate } from '../engine.ts';
+import type { ReadScheduler } from '../engine.ts';
 import { ChangedRecord, Created, Journal, RowChanged } from './journal.ts';
 import { lastKey, subPrefix } from './key-layout.ts';
 import type { LevelBatch, LevelStore } from './level-store.ts';
@@ -24,10 +24,10 @@ interface StoreOptions {
   cacheBytes: number;
   /** Size of records waiting to be written, beyond which writers should wait too. */
   waitingLimitBytes: number;
-  readGate: ReadGate | undefined;
+  readScheduler: ReadScheduler | undefined;
 }
 
-// Records of dropped rows that are freed in one turn.
+// Records of dropped rows that are freed in one tick.
 const sweepRecords = 500;
 
 export class RecordStore implements LoadReceiver, QueueOwner {
@@ -42,7 +42,7 @@ export class RecordStore implements LoadReceiver, QueueOwner {
   /** Batches on disk whose records still take precedence over results of older loads. */
   #unreleased: { below: number; batch: number; records: KvRecord[] }[] = [];
   #justWritten: KvRecord[] = [];
-  readonly #guardTurn = (): number => this.loader.guardTurn();
+  readonly #guardTick = (): number => this.loader.guardTick();
   /** Spaces whose row is gone, with how far they were cleared out of memory. */
   readonly #abandoned: { space: RecordSpace; records: IterableIterator<KvRecord> }[] = [];
 
@@ -50,11 +50,11 @@ export class RecordStore implements LoadReceiver, QueueOwner {
     this.#owner = owner;
     this.cache = new RecordCache(options.cacheBytes);
     this.queue = new WriteQueue(level, this, options.waitingLimitBytes);
-    this.loader = new Loader(level, this, options.readGate);
+    this.loader = new Loader(level, this, options.readScheduler);
   }
 
-  get turn(): number {
-    return this.cache.turn;
+  get tick(): number {
+    return this.cache.tick;
   }
 
   get betweenCommands(): boolean {
@@ -263,7 +263,7 @@ export class RecordStore implements LoadReceiver, QueueOwner {
   }
 
   markChanged(record: KvRecord): void {
-    record.lruTurn = this.cache.turn;
+    record.lruTick = this.cache.tick;
     if (record.batch === this.queue.gathering) return;
     if (record.batch === 0) {
       if (record.lruClass >= 0) this.cache.remove(record);
@@ -442,13 +442,13 @@ export class RecordStore implements LoadReceiver, QueueOwner {
     return false;
   }
 
-  // ---- turns
+  // ---- ticks
 
-  endTurn(): void {
+  endTick(): void {
     this.loader.send();
-    this.queue.endTurn();
+    this.queue.endTick();
     if (this.#abandoned.length > 0) this.sweep(sweepRecords);
-    this.cache.makeRoom(this.#guardTurn);
-    this.cache.turn++;
+    this.cache.makeRoom(this.#guardTick);
+    this.cache.tick++;
   }
 }

@@ -167,7 +167,7 @@ describe('size-aware LRU', () => {
     lru.add(b, 100);
     lru.hit(a);
     expect(lru.victim()).toBe(b);
-    b.lruTurn = 5;
+    b.lruTick = 5;
     expect(lru.victim(5)).toBeUndefined();
     lru.noteEvicted(b);
     lru.remove(b);

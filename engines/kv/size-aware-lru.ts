@@ -17,8 +17,8 @@ export abstract class LruItem {
   lruBytes = 0;
   lruNewer: LruItem | undefined = undefined;
   lruOlder: LruItem | undefined = undefined;
-  /** When it was last used, by the owner's count of turns. */
-  lruTurn = 0;
+  /** When it was last used, by the owner's count of ticks. */
+  lruTick = 0;
 
   /** Identifies the item among those lost; a collision does little harm. */
   abstract ghostKey(): number;
@@ -167,7 +167,7 @@ export class SizeAwareLru {
     for (let index = 0; index < classCount; index++) {
       const sizeClass = this.#classes[index]!;
       const { oldest } = sizeClass;
-      if (oldest === undefined || oldest.lruTurn >= busySince) continue;
+      if (oldest === undefined || oldest.lruTick >= busySince) continue;
       const density = (sizeClass.hits + sizeClass.hitsBefore * fade + 1) / sizeClass.bytes;
       if (density < lowest) {
         lowest = density;

@@ -107,7 +107,7 @@ export class WriteQueue {
     return count;
   }
 
-  endTurn(): void {
+  endTick(): void {
     if (this.#writing !== undefined || this.failure !== undefined || this.#closed) return;
     if (this.#hasWork() && this.#owner.betweenCommands) {
       this.#seal();
@@ -224,7 +224,7 @@ export class WriteQueue {
     this.#letGo();
     if (this.#closed) return;
     if (this.#sealed.length > 0) this.#writeNext();
-    else this.endTurn();
+    else this.endTick();
   }
 
   #fail(error: Error): void {

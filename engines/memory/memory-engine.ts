@@ -127,7 +127,7 @@ export class MemoryEngine implements Engine {
   /** Nothing to undo: a command that cannot fault is never given up halfway. */
   rollback(): void {}
 
-  endTurn(): void {}
+  endTick(): void {}
 
   async checkpoint(group = localGroup): Promise<number> {
     this.#checkpoint ??= this.#takeCheckpoint().finally(() => {

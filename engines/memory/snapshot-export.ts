@@ -8,7 +8,7 @@ import type { Dump } from './table-dump.ts';
 
 export class SnapshotExport implements AsyncIterableIterator<Buffer> {
   readonly #out = new DumpWriter();
-  /** Tables, and before them in line the big rows found so far. */
+  /** What is to be dumped: the large rows found so far, then the tables. */
   readonly #dumps: Dump[] = [];
   readonly #onEnd: () => void;
   #ended = false;
@@ -28,7 +28,7 @@ export class SnapshotExport implements AsyncIterableIterator<Buffer> {
   }
 
   async next(): Promise<IteratorResult<Buffer, undefined>> {
-    // A turn of the event loop between batches, however fast they are asked for.
+    // A tick of the event loop between batches, however fast they are asked for.
     await new Promise((resolve) => setImmediate(resolve));
     for (;;) {
       const batch = this.#out.take();

@@ -216,9 +216,9 @@ export const logCases: readonly SeriesCase[] = [
   {
     name: 'determinism: whatever is flushed, merged and reopened in between',
     async run(trial) {
-      let turns = 0;
+      let ticks = 0;
       const rests = [() => trial.checkpoint(), () => trial.settle(), () => trial.reopen()];
-      await eventful(trial, () => rests[turns++ % 3]!());
+      await eventful(trial, () => rests[ticks++ % 3]!());
       const other = await trial.another();
       await eventful(other);
       assert.deepEqual(answersOf(trial), answersOf(other));

@@ -2,7 +2,7 @@
 // from the log's bytes. Bytes and batches are overwritten as soon as the contract permits.
 
 import assert from 'node:assert/strict';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { RecordBatchWriter } from '../../universal-row/record-batch.ts';
 import type { CatalogChange, WriteOutcome } from '../../contracts/series-store.ts';
 import type { PointBatch } from '../../universal-row/series/point-batch.ts';
@@ -60,7 +60,7 @@ export class SeriesTrial {
   index = 0;
   readonly #writer = new RecordBatchWriter();
   readonly #others: SeriesTrial[] = [];
-  #turns = 0;
+  #ticks = 0;
 
   private constructor(subject: SeriesSubject, directory: string) {
     this.subject = subject;
@@ -150,7 +150,7 @@ export class SeriesTrial {
       total.dropped += dropped;
       total.error ??= error;
     }
-    if (++this.#turns % 16 === 0) await nextTurn();
+    if (++this.#ticks % 16 === 0) await nextTick();
     return total;
   }
 
@@ -183,7 +183,7 @@ export class SeriesTrial {
   async settle(): Promise<void> {
     const end = performance.now() + settleMs;
     while (this.engine.background(20)) {
-      await nextTurn();
+      await nextTick();
       if (performance.now() > end) assert.fail(`background work has not ended in ${settleMs} ms`);
     }
     assert.equal(this.engine.failure, undefined, 'no failure');

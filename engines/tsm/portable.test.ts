@@ -6,7 +6,7 @@ import { seededRng } from '../../storage-node/replicator/group/log-fixture.ts';
 import { RecordBatchWriter } from '../../universal-row/record-batch.ts';
 import type { SnapshotSelection } from '../series-engine.ts';
 import { EngineTrial, point } from './testing/engine-trial.ts';
-import { ExportTally, type ShardSum } from './words/export-tally.ts';
+import { ExportTally, type ShardSum } from './ops/export-tally.ts';
 
 const week = 7n * 86_400n * 1_000_000_000n;
 
@@ -37,15 +37,15 @@ function sumsOf(entries: readonly Buffer[]): Omit<ShardSum, 'number' | 'database
 /** Takes all of an export in, an entry of the log for each step. */
 function take(trial: EngineTrial, entries: readonly Buffer[], as: string): void {
   const importer = trial.engine.importer((database) => (database === 'd' ? as : undefined));
-  const words = new RecordBatchWriter();
+  const ops = new RecordBatchWriter();
   for (const entry of entries) {
-    const steps = importer.put(entry, () => true, words);
+    const steps = importer.put(entry, () => true, ops);
     for (let ended = false; !ended; ) {
       trial.enter((into) => {
-        words.pos = 0;
+        ops.pos = 0;
         ended = steps.next().done === true;
-        into.reserve(words.pos);
-        into.pos += words.buf.copy(into.buf, into.pos, 0, words.pos);
+        into.reserve(ops.pos);
+        into.pos += ops.buf.copy(into.buf, into.pos, 0, ops.pos);
       });
     }
   }

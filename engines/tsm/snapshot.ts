@@ -9,7 +9,7 @@ import type { CatalogState } from './catalog.ts';
 import type { LiveShard } from './live-shard.ts';
 import type { FieldInfo, SeriesIndex } from './parts.ts';
 import type { ExportedRows } from './shard/shard.ts';
-import { putState } from './words/change-words.ts';
+import { putState } from './ops/change-codec.ts';
 import {
   putColumn,
   putNewField,
@@ -17,9 +17,9 @@ import {
   putStrings,
   putTimes,
   type SourceColumn,
-} from './words/row-words.ts';
-import { Scratch } from './words/scratch.ts';
-import { Op, putText, putU32, putU8 } from './words/words.ts';
+} from './ops/row-codec.ts';
+import { Scratch } from './ops/scratch.ts';
+import { Op, putText, putU32, putU8 } from './ops/op-codec.ts';
 
 const entryBytes = 512 * 1024;
 /** Rows of a measurement in one op. */

@@ -1,5 +1,5 @@
 // The engine for time series: databases and policies in a catalog, points in shards. Changes are
-// log entries (words/words.ts): prepared here, applied here, the same on replay.
+// log entries (ops/op-codec.ts): prepared here, applied here, the same on replay.
 //
 // On disk are `manifest` (engine-manifest.ts), with the index up to which all entries are applied,
 // and a directory for each shard. A shard may hold later entries: replaying them ends in the same
@@ -48,12 +48,12 @@ import { shardParts } from './shard-parts.ts';
 import { ShardReads } from './shard-reads.ts';
 import { exportSelected } from './snapshot.ts';
 import { Maintenance } from './maintenance.ts';
-import { applyRows } from './words/apply-rows.ts';
-import { putChange } from './words/change-words.ts';
-import { EntryReader, type EntryTarget } from './words/entry-reader.ts';
-import { ExportImporter } from './words/export-importer.ts';
-import { SharedImporter } from './words/shared-importer.ts';
-import type { WordsReader } from './words/words.ts';
+import { applyRows } from './ops/apply-rows.ts';
+import { putChange } from './ops/change-codec.ts';
+import { EntryReader, type EntryTarget } from './ops/entry-reader.ts';
+import { ExportImporter } from './ops/export-importer.ts';
+import { SharedImporter } from './ops/shared-importer.ts';
+import type { OpReader } from './ops/op-codec.ts';
 import {
   deletePointsParts,
   type DeletionPart,
@@ -379,7 +379,7 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
     live.shard.close();
   }
 
-  rows(number: number, reader: WordsReader): void {
+  rows(number: number, reader: OpReader): void {
     const live = this.liveShard(number);
     const { shard } = live;
     const isKnown = !this.#importing && this.#index <= shard.persistedIndex;

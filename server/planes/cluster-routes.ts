@@ -132,7 +132,7 @@ export class ClusterRoutes {
       mayWait: true,
       isReplicated: true,
       bounds: boundsOf(consistencyOf(table)),
-      pods: [this.#options.rows().turns],
+      pods: [this.#options.rows().ticks],
       pricer: pricerOf(model),
       quotaMode: quotaModeOf(table),
     };

@@ -3,7 +3,7 @@
 
 import { join } from 'node:path';
 import { GroupExecutor } from '../../access/gateway/pods/group-executor.ts';
-import { GroupTurns } from '../../access/gateway/pods/group-turns.ts';
+import { GroupTicks } from '../../access/gateway/pods/group-ticks.ts';
 import { PodLink } from '../../access/gateway/pods/pod-link.ts';
 import { RemoteExecutor } from '../../access/gateway/pods/remote-executor.ts';
 import type {
@@ -136,8 +136,8 @@ async function inTime<T>(asked: Promise<T>, ms = answerMs): Promise<T> {
 const leaderPollMs = 100;
 
 export class ClusterRows implements Elsewhere {
-  /** Ends the turns of the groups that a tick of the gateway has touched. */
-  readonly turns = new GroupTurns();
+  /** Ends the ticks of the groups that a tick of the gateway has touched. */
+  readonly ticks = new GroupTicks();
   readonly messages: ClusterMessages;
   readonly changes: ClusterChanges;
   readonly monitors: ClusterMonitors;
@@ -197,7 +197,7 @@ export class ClusterRows implements Elsewhere {
     });
     groups.listener.serve('pods', this.#server);
     this.changes = new ClusterChanges({
-      atEnd: (ended) => this.turns.atEnd(ended),
+      atEnd: (ended) => this.ticks.atEnd(ended),
       send: (node, frame) => this.messages.send(node, frame),
       tell: (isWanted, wantsMisses) => this.ask(this.#follows(isWanted, wantsMisses)),
       heard: options.changes,
@@ -460,7 +460,7 @@ export class ClusterRows implements Elsewhere {
         group: () => place.group,
         node: data.node,
         incarnation: data.incarnation,
-        turns: this.turns,
+        ticks: this.ticks,
         refusalOf,
         successorOf,
         mayWait: model === 'kv',

@@ -76,11 +76,11 @@ export class DividedStore extends PartitionedStore {
   }
 
   override change(change: CatalogChange): Promise<void> {
-    return this.#inTurn({ how: 'change', change });
+    return this.#serialized({ how: 'change', change });
   }
 
   override administer(change: CatalogChange): Promise<void> {
-    return this.#inTurn({ how: 'administer', change });
+    return this.#serialized({ how: 'administer', change });
   }
 
   /** Whether this node leads the first partition, and does not know yet that the others are equal to it. */
@@ -96,10 +96,10 @@ export class DividedStore extends PartitionedStore {
 
   /** Makes the partitions equal. Rejects with `UnavailableError` where one of them has no leader. */
   align(): Promise<void> {
-    return this.#inTurn(undefined);
+    return this.#serialized(undefined);
   }
 
-  #inTurn(wanted: Wanted | undefined): Promise<void> {
+  #serialized(wanted: Wanted | undefined): Promise<void> {
     const run = (): Promise<void> => this.#changeEvenly(wanted).finally(() => this.#waiting--);
     this.#waiting++;
     const done = this.#changes.then(run, run);
@@ -184,6 +184,6 @@ function ordered(partition: AlignedPartition, order: ChangeOrder | undefined): A
   return {
     keptDatabases: () => partition.keptDatabases(),
     administer: (change) => partition.administer({ ...change, order }),
-    endTurn: () => partition.endTurn(),
+    endTick: () => partition.endTick(),
   };
 }

@@ -64,5 +64,5 @@ export async function dropAllDatabases(store: AdministeredStore, tenant: number)
 }
 
 function durable(store: SeriesStore): Promise<void> {
-  return new Promise((resolve) => store.whenSafe(store.endTurn(), resolve));
+  return new Promise((resolve) => store.whenSafe(store.endTick(), resolve));
 }

@@ -7,7 +7,7 @@ import { parentPort } from 'node:worker_threads';
 import { Principals } from '../../access/gateway/principals.ts';
 import { InfluxMetering } from '../../access/influx/http/metering.ts';
 import { InfluxServer } from '../../access/influx/http/server.ts';
-import { TenantGate } from '../../access/influx/tenants/tenant-gate.ts';
+import { TenantAuthenticator } from '../../access/influx/tenants/tenant-authenticator.ts';
 import { TsmEngine } from '../../engines/tsm/tsm-engine.ts';
 import { SeriesPricer } from '../../request-units/series-pricer.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
@@ -112,7 +112,7 @@ const changeUsers = userChanges(principals, {
 /** The one copy of all time series; in a cluster `cluster` has the replicas. */
 let local: LocalSeries | undefined;
 let cluster: ClusterSeries | undefined;
-let gate: TenantGate | undefined;
+let authenticator: TenantAuthenticator | undefined;
 let server: InfluxServer | undefined;
 
 function follow(update: TenancyUpdate): void {
@@ -146,8 +146,8 @@ function newEngine(directory: string, engines: number): TsmEngine {
       valuesPerTag: limit(config['tsm.max-values-per-tag']),
     },
   });
-  engine.seriesAllowance = (database) => gate?.seriesAllowance(database);
-  engine.databasesOfTenant = (database) => gate?.databasesOfTenant(database) ?? [database];
+  engine.seriesAllowance = (database) => authenticator?.seriesAllowance(database);
+  engine.databasesOfTenant = (database) => authenticator?.databasesOfTenant(database) ?? [database];
   return engine;
 }
 
@@ -233,7 +233,7 @@ async function start(): Promise<void> {
   if (place === undefined) local = await openLocal();
   else await joinCluster(place);
   const store = storeHere();
-  gate = new TenantGate({
+  authenticator = new TenantAuthenticator({
     principals,
     store,
     changeUsers,
@@ -252,7 +252,7 @@ async function start(): Promise<void> {
     socket: data.sockets?.influx,
     tls: isSecure ? tls : undefined,
     store,
-    gate,
+    authenticator,
     forwarder: cluster?.forwarder,
     metering: live.get('ru.metering') === 'on' ? metering : undefined,
     admission: admission.gateway,
@@ -415,7 +415,7 @@ serveCalls(port, {
       ...entry,
       durationMicros: Math.round(spentMs * 1000),
     })),
-  queries: ({ tenant, kill }) => gate?.queriesHere(tenant, kill) ?? [],
+  queries: ({ tenant, kill }) => authenticator?.queriesHere(tenant, kill) ?? [],
   steps: (query) => steps.list(query),
   databases: (tenant) => databasesOf(storeHere(), tenant),
   createDatabase: (database) => createDatabase(storeHere(), database),

@@ -115,7 +115,7 @@ async function move(from: Pod, to: Pod, table: number): Promise<void> {
       rows.putValue(key, 0, key.length, value, 0, value.length, 0);
     }
   });
-  const position = to.endTurn();
+  const position = to.endTick();
   if (position >= 0) await new Promise((resolve) => to.whenSettled(position, resolve));
   await clearTable(from, table);
 }

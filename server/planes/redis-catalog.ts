@@ -99,7 +99,7 @@ export class RedisCatalog {
     if (pods.cluster !== undefined) {
       router.setByTable(
         (table) => clusterRoutes.to(table),
-        [pods.cluster.turns],
+        [pods.cluster.ticks],
         tables.tablesOfPartitions(),
       );
       clusterRoutes.mapsChanged();

@@ -95,7 +95,7 @@ export class RedisPods {
       disk: realDisk,
       cacheBytes: live.get('kv.cache-bytes'),
       writeBufferBytes: live.get('kv.write-buffer-bytes'),
-      readGate: reads.gateOf(model),
+      readScheduler: reads.gateOf(model),
     });
   }
 
@@ -180,7 +180,7 @@ export class RedisPods {
     this.setMemoryLimit();
     // Commands that come next go by it already.
     setImmediate(() => {
-      for (const pod of this.#ofMemory()) pod.tick();
+      for (const pod of this.#ofMemory()) pod.maintain();
     });
   }
 

@@ -116,7 +116,7 @@ export class SeriesPods implements SeriesStore, DatabaseSource {
   }
 
   /** Answers of a pod with several copies are committed. */
-  endTurn(): number {
+  endTick(): number {
     return -1;
   }
 

@@ -106,8 +106,8 @@ async function history(seed: number, inner: Engine): Promise<void> {
     const kept = random.below(ticks.length + 1);
     for (const [i, one] of ticks.entries()) {
       writer.tick(one, 0);
-      engine.endTick(committed + i + 1);
-      engine.endTurn();
+      engine.assignPosition(committed + i + 1);
+      engine.endTick();
       if (random.below(4) === 0) await same(engine, mirror.engine);
     }
     for (const one of ticks.slice(0, kept)) {
@@ -177,10 +177,10 @@ test('states that are asked for at once are taken one after the other, and what 
   const inner = new MemoryEngine();
   const engine = new AheadEngine(inner, 7);
   put(engine, 'a');
-  engine.endTick(1);
+  engine.assignPosition(1);
   engine.committed(1, 1);
   put(engine, 'b');
-  engine.endTick(2);
+  engine.assignPosition(2);
   const first = await engine.committedRows();
   const others = [engine.committedRows(), engine.committedRows()].map(async (rows) => {
     const { index, batches } = await rows;
@@ -206,12 +206,12 @@ test('a tick that ends while rows are read for a state taken within it keeps its
   );
   const taken = engine.takeState(() => inner.table(0).rowCount());
   expect(engine.moving).toBeDefined();
-  engine.endTick(1);
+  engine.assignPosition(1);
   ready();
   expect(await taken).toBe(0);
   await engine.moving;
   put(engine, 'b');
-  engine.endTick(2);
+  engine.assignPosition(2);
   engine.committed(1, 1);
   await engine.lost(2);
   expect(find(inner.table(0), 'a')).not.toBe(0);
@@ -223,7 +223,7 @@ test('a row that cannot be read while a state is taken ends all writing, and the
   const inner = new ColdEngine();
   const engine = new AheadEngine(inner, 7);
   put(engine, 'a');
-  engine.endTick(1);
+  engine.assignPosition(1);
   inner.turnCold(Promise.reject(new Error('read error')));
   await expect(engine.takeState(() => inner.table(0).rowCount())).rejects.toThrow('read error');
   await engine.moving;

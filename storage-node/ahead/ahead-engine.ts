@@ -255,7 +255,7 @@ export class AheadEngine implements Engine, AheadOwner {
   //
 
   /** Assigns the log position to this tick's writes; `pendingBytes` are those of `PartitionLog`. */
-  endTick(position: number, pendingBytes = 0): void {
+  assignPosition(position: number, pendingBytes = 0): void {
     this.#pendingBytes = pendingBytes;
     this.#letGo();
     if (this.#openTick !== undefined) {
@@ -289,7 +289,7 @@ export class AheadEngine implements Engine, AheadOwner {
     if (this.#isLevel) {
       this.#pendingBytes = 0;
       this.#engine.holdsBack = false;
-      this.#engine.endTurn();
+      this.#engine.endTick();
     }
     this.#letGo();
   }
@@ -302,7 +302,7 @@ export class AheadEngine implements Engine, AheadOwner {
   }
 
   *#undoFrom(position: number): Generator<ReadFault, void> {
-    if (!this.#tick.isEmpty) this.endTick(Infinity);
+    if (!this.#tick.isEmpty) this.assignPosition(Infinity);
     while (this.#ahead.length > 0 && this.#ahead.at(-1)!.position >= position) {
       const last = this.#ahead.at(-1)!;
       yield* this.#revert(last.undo);
@@ -323,7 +323,7 @@ export class AheadEngine implements Engine, AheadOwner {
     const done = applyWithFaults(this.#engine, entry, entryOpsAt, entry.length, index, this.#group);
     return whenReady(done, () => {
       this.#rebindAll();
-      this.#engine.endTurn();
+      this.#engine.endTick();
     });
   }
 
@@ -438,16 +438,16 @@ export class AheadEngine implements Engine, AheadOwner {
     }
   }
 
-  // ---- turns and states on disk
+  // ---- ticks and states on disk
 
-  endTurn(): void {
-    this.#engine.endTurn();
+  endTick(): void {
+    this.#engine.endTick();
     if (this.#isLevel || this.#moving !== undefined || this.#suspended > 0) return;
     if (!this.#canRollBack || this.#failure !== undefined) return;
     const now = performance.now();
     if (now - this.#writtenAt < writeEveryMs) return;
     this.#writtenAt = now;
-    void this.takeState(() => this.#engine.endTurn());
+    void this.takeState(() => this.#engine.endTick());
   }
 
   get congested(): boolean {

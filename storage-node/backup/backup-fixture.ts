@@ -215,7 +215,7 @@ export async function write(pod: Pod, put: (w: RecordBatchWriter) => void): Prom
       continue;
     }
     engine.commit(log.end());
-    pod.endTurn();
+    pod.endTick();
     return;
   }
 }
@@ -233,6 +233,6 @@ export async function put(
 
 export async function contentsOf(pod: Pod): Promise<EngineContents> {
   while (pod.checkpointInProgress) await pod.checkpoint();
-  pod.endTurn();
+  pod.endTick();
   return decodeSnapshot(pod.parts.engine.exportSnapshot());
 }

@@ -109,7 +109,7 @@ test('a log that was lost, or lost its end, has no pins', async () => {
   let pins = await opened(f);
   await f.write('1');
   await new Promise((resolve) => setTimeout(resolve, 20));
-  for (const text of many(50)) f.turn(text);
+  for (const text of many(50)) f.tick(text);
   pin(f, pins, 'a');
   // The pin is synced; the entries it is about are not.
   f.crash();

@@ -184,12 +184,12 @@ describe.each<Model>(['memory', 'kv'])('rows of %s', (model) => {
     const restore = f.restore(manifest, model, target);
     // As long as it is compared nothing goes.
     expect(await restore.load()).toMatchObject([{ table: 0, rows: 2, expiring: 2, due: 1 }]);
-    target.tick();
+    target.maintain();
     expect(target.tableSize(shadowTables.first).rows).toBe(2);
     await restore.commit();
-    target.tick();
+    target.maintain();
     // An engine on disk may have to read first.
-    await expect.poll(() => (target.tick(), target.tableSize(0).rows)).toBe(1);
+    await expect.poll(() => (target.maintain(), target.tableSize(0).rows)).toBe(1);
     await restore.release();
   });
 

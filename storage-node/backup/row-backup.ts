@@ -71,7 +71,7 @@ export class RowBackup implements PartBackup {
       else await pod.whole();
     }
     // The open tick is written to the log, so that the log has the point.
-    pod.endTurn();
+    pod.endTick();
     const { wants, since, sums = false } = options;
     const { engine, log } = pod.parts;
     const counts = engine

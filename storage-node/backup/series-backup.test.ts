@@ -39,7 +39,7 @@ async function write(
 ): Promise<void> {
   const outcome = await pod.write(database, policy, batchOf(cache, points));
   expect(outcome.error).toBeUndefined();
-  pod.endTurn();
+  pod.endTick();
 }
 
 /** Points of all types, one a minute from `from` on, in two measurements of some series. */
@@ -136,14 +136,14 @@ test('of an incremental backup come what has changed, and the rest from before',
   const full = await f.backup({ tsm: source });
   await write(source, points(100, now, 'new'));
   inOneGo(source.dropSeries({ database: 'd', measurement: 'm', from: undefined, to: undefined }));
-  source.endTurn();
+  source.endTick();
   await write(source, points(200, now - week, 'again'));
   const second = await f.backup({ tsm: source }, full);
   await source.checkpoint();
   inOneGo(source.deletePoints({ database: 'd', measurement: 'n', from: now, to: now + day / 48n }));
-  source.endTurn();
+  source.endTick();
   void source.change({ kind: 'createDatabase', database: 'late' });
-  source.endTurn();
+  source.endTick();
   const third = await f.backup({ tsm: source }, second);
   const included = ({ parts }: BackupManifest): number =>
     parts[0]!.shards!.filter((shard) => shard.included).length;
@@ -217,7 +217,7 @@ test('are of one moment, whatever is written meanwhile', async () => {
   const { id, backups } = await f.begin({ tsm: source });
   await write(source, points(1000, now - 3n * week, 'new'));
   inOneGo(source.dropSeries({ database: 'd', measurement: 'n' }));
-  source.endTurn();
+  source.endTick();
   await source.checkpoint();
   await ended(backups, id);
   const manifest = await f.finish(id, backups);

@@ -38,7 +38,7 @@ export class SeriesBackup implements PartBackup {
   /** Fixes the point. */
   constructor(options: SeriesBackupOptions) {
     const { pod, model, group, tenant, wants, since } = options;
-    pod.endTurn();
+    pod.endTick();
     const { engine, log, background } = pod.parts;
     this.#background = background;
     const { volume, appendedLsn } = log.status();

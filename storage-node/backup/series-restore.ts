@@ -1,7 +1,7 @@
 // Puts time series of backups into this server's pod: first into shadow databases (shadow.ts), where they are
 // compared with the backup, then all at once under their names.
 
-import { ExportTally, type ShardSum } from '../../engines/tsm/words/export-tally.ts';
+import { ExportTally, type ShardSum } from '../../engines/tsm/ops/export-tally.ts';
 import {
   type SeriesImporter,
   type SeriesShare,
@@ -196,7 +196,7 @@ export class SeriesRestore {
 
   async #sums(): Promise<ExportTally> {
     const { pod } = this.#options;
-    pod.endTurn();
+    pod.endTick();
     const tally = new ExportTally();
     const read = new BytesByDatabase();
     const selection = {

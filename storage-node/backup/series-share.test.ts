@@ -50,14 +50,14 @@ async function write(to: readonly SeriesPod[], points: TestPoint[], policy = '')
     if (own.length === 0) continue;
     const { error } = await pod.write('d', policy, batchOf(cache, own));
     expect(error).toBeUndefined();
-    pod.endTurn();
+    pod.endTick();
   }
 }
 
 function change(to: readonly SeriesPod[], what: Parameters<SeriesPod['change']>[0]): void {
   for (const pod of to) {
     void pod.change(what);
-    pod.endTurn();
+    pod.endTick();
   }
 }
 
@@ -140,7 +140,7 @@ for (const [from, to] of [
       inOneGo(
         pod.deletePoints({ database: 'd', measurement: 'm', from: now, to: now + day / 48n }),
       );
-      pod.endTurn();
+      pod.endTick();
     }
     const manifest = await backup(source, full);
     expect(manifest.parts[0]!.kind).toBe('shards');

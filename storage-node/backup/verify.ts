@@ -2,7 +2,7 @@
 // with the manifest, whether the chain behind each is whole, and whether it comes to the rows that there were. It needs no
 // server, and changes nothing.
 
-import { ExportTally } from '../../engines/tsm/words/export-tally.ts';
+import { ExportTally } from '../../engines/tsm/ops/export-tally.ts';
 import type { Disk } from '../../universal-row/environment.ts';
 import { chainOf, partsOf, type PlacedPart, podOf } from './chain.ts';
 import type { ChainReplays } from './chain-replay.ts';

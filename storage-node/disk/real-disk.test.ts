@@ -69,7 +69,7 @@ test('holds a log through full segments, truncation and another start', async ()
     log.begin();
     log.writer.value(0, value, 0, 8, value, 0, 500, 0);
     log.end();
-    await new Promise((resolve) => log.whenSettled(log.endTurn(), resolve));
+    await new Promise((resolve) => log.whenSettled(log.endTick(), resolve));
   }
   log.truncate(20);
   await log.close();

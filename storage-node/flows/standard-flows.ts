@@ -50,7 +50,7 @@ const apply: StandardTask = {
 const log: StandardTask = {
   name: 'log',
   after: ['apply'],
-  does: 'The entry is closed and has its index; it is written when the turn ends.',
+  does: 'The entry is closed and has its index; it is written when the tick ends.',
   fused: true,
 };
 
@@ -58,7 +58,7 @@ function reply(after: string): StandardTask {
   return {
     name: 'reply',
     after: [after],
-    does: 'The answer stands; it leaves when the turn ends and the log is as safe as asked.',
+    does: 'The answer stands; it leaves when the tick ends and the log is as safe as asked.',
     fused: false,
   };
 }

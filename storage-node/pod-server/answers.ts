@@ -53,7 +53,7 @@ export class AnswerSink {
   }
 }
 
-/** Answers of one turn. */
+/** Answers of one tick. */
 interface Batch {
   bytes: Buffer;
   /** Where they were written. */
@@ -65,16 +65,16 @@ type Settled = (outcome: Outcome) => void;
 
 export class Answers {
   readonly #sink: AnswerSink;
-  /** Where answers of this turn are written; undefined while there are none. */
+  /** Where answers of this tick are written; undefined while there are none. */
   #writer: ValueWriter | undefined;
-  /** Lanes of the answers of this turn, for when its outcome stays unknown. */
+  /** Lanes of the answers of this tick, for when its outcome stays unknown. */
   #lanes: number[] = [];
   /** Called with the outcome of this tick's answers. */
   #settled: Settled[] = [];
   readonly #unsettled: Batch[] = [];
   #whenIdle: (() => void)[] = [];
   /** The buffer is in this tick's list. */
-  isInTurn = false;
+  isInTick = false;
   /** Losses of its pod when the first of this tick's answers was evaluated. */
   losses = 0;
 
@@ -87,7 +87,7 @@ export class Answers {
     return this.#writer === undefined && this.#unsettled.length === 0;
   }
 
-  /** Calls back when the outcome of this turn's answers is known. */
+  /** Calls back when the outcome of this tick's answers is known. */
   whenSettled(then: Settled): void {
     this.#settled.push(then);
   }

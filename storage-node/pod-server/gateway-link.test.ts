@@ -34,7 +34,7 @@ function linked() {
   return { handler, ends, socket };
 }
 
-test.each(['its answers have left', 'a turn has ended'])(
+test.each(['its answers have left', 'a tick has ended'])(
   'a frame of no sense that had to wait until %s ends its link, and nothing else',
   async (until) => {
     const { handler, ends, socket } = linked();

@@ -9,7 +9,7 @@ import { AnswerSink } from './answers.ts';
 import { GatewayRequests } from './gateway-requests.ts';
 import type { RequestsLink } from './late-answers.ts';
 import { scriptNames } from './node-scripts.ts';
-import type { PodTurns } from './served-pods.ts';
+import type { PodTicks } from './served-pods.ts';
 
 /** Answers that have yet to be settled and sent, beyond which requests wait. */
 const maxUnsentBytes = 16 * 1024 * 1024;
@@ -19,7 +19,7 @@ const maxPartsBytes = 1024 * 1024 * 1024;
 const maxKeptBytes = 1024 * 1024 * 1024;
 
 export class GatewayLink implements LinkHandler, RequestsLink {
-  readonly #turns: PodTurns;
+  readonly #ticks: PodTicks;
   readonly #link: ClusterLink;
   readonly #ended: () => void;
   readonly #sink: AnswerSink;
@@ -36,8 +36,8 @@ export class GatewayLink implements LinkHandler, RequestsLink {
   /** Asked for each command. */
   readonly node: number;
 
-  constructor(turns: PodTurns, link: ClusterLink, ended: () => void) {
-    this.#turns = turns;
+  constructor(ticks: PodTicks, link: ClusterLink, ended: () => void) {
+    this.#ticks = ticks;
     this.#link = link;
     this.#ended = ended;
     this.#sink = new AnswerSink(
@@ -47,7 +47,7 @@ export class GatewayLink implements LinkHandler, RequestsLink {
     const { node, incarnation } = link.peer;
     this.node = Number(node) || 0;
     const gateway = { node: Number(node), incarnation };
-    this.#requests = new GatewayRequests(turns, this, this.#sink, gateway);
+    this.#requests = new GatewayRequests(ticks, this, this.#sink, gateway);
     link.send(namesFrame());
   }
 
@@ -124,7 +124,7 @@ export class GatewayLink implements LinkHandler, RequestsLink {
     const bytes = Buffer.from(buf.subarray(start, end));
     this.#backlog.push({ bytes, cameAt: performance.now() });
     this.#link.pause(true);
-    this.#turns.schedule();
+    this.#ticks.schedule();
   }
 
   #goOnSoon(): void {
@@ -136,7 +136,7 @@ export class GatewayLink implements LinkHandler, RequestsLink {
     if (this.isClosed) return;
     while (this.#backlog.length > 0 && !this.#isFull) {
       const { bytes, cameAt } = this.#backlog.shift()!;
-      this.#turns.schedule();
+      this.#ticks.schedule();
       try {
         this.#run(bytes, 0, bytes.length, cameAt);
       } catch (error) {
@@ -149,7 +149,7 @@ export class GatewayLink implements LinkHandler, RequestsLink {
   }
 
   readEnd(): void {
-    this.#turns.readEnd();
+    this.#ticks.readEnd();
   }
 
   drained(): void {
@@ -158,7 +158,7 @@ export class GatewayLink implements LinkHandler, RequestsLink {
   }
 
   #run(buf: Buffer, start: number, end: number, cameAt: number): void {
-    this.#turns.beginTurn();
+    this.#ticks.beginTick();
     const reader = this.#reader;
     const requests = this.#requests;
     reader.set(buf, start, end);
@@ -168,7 +168,7 @@ export class GatewayLink implements LinkHandler, RequestsLink {
       if (requests.isFull && reader.pos < end) {
         this.#backlog.unshift({ bytes: Buffer.from(buf.subarray(reader.pos, end)), cameAt });
         this.#link.pause(true);
-        this.#turns.schedule();
+        this.#ticks.schedule();
         return;
       }
     }
@@ -191,7 +191,7 @@ export class GatewayLink implements LinkHandler, RequestsLink {
       throw new WireError('a question that is no JSON');
     }
     Promise.resolve()
-      .then(() => this.#turns.options.answer(question))
+      .then(() => this.#ticks.options.answer(question))
       .then(
         (value) => send({ value }),
         (error: unknown) => send({ error: error instanceof Error ? error.message : String(error) }),
@@ -199,13 +199,13 @@ export class GatewayLink implements LinkHandler, RequestsLink {
       .catch((error: unknown) => this.#link.close(error as Error));
   }
 
-  // ---- turns
+  // ---- ticks
 
-  turnEnds(): void {
-    this.#requests.turnEnds();
+  tickEnds(): void {
+    this.#requests.tickEnds();
   }
 
-  turnEnded(): void {
+  tickEnded(): void {
     if (this.#backlog.length > 0) this.#goOnSoon();
   }
 

@@ -26,20 +26,20 @@ import { type AnswerSink, Answers } from './answers.ts';
 import { Lane } from './lane.ts';
 import { LateAnswers, type RequestsLink } from './late-answers.ts';
 import { Observations } from './observations.ts';
-import type { PodTurns, ServedPod } from './served-pods.ts';
+import type { PodTicks, ServedPod } from './served-pods.ts';
 import { fillCommand } from './request-commands.ts';
 import { answeringEmpty, watchesOf } from './transaction-requests.ts';
 
 const maxLanes = 1_000_000;
-/** Answers of one turn, beyond which requests wait. */
-const maxTurnBytes = 8 * 1024 * 1024;
+/** Answers of one tick, beyond which requests wait. */
+const maxTickBytes = 8 * 1024 * 1024;
 const maxTransaction = 65_536;
 const emptyFlags = CommandFlag.emptyIsNil | CommandFlag.emptyIsNilArray;
 
 export class GatewayRequests {
-  /** Bytes of answers that were written in this turn. */
-  turnBytes = 0;
-  readonly #turns: PodTurns;
+  /** Bytes of answers that were written in this tick. */
+  tickBytes = 0;
+  readonly #ticks: PodTicks;
   readonly #link: RequestsLink;
   readonly #sink: AnswerSink;
   readonly #gateway: Pick<NumberedWrite, 'node' | 'incarnation'>;
@@ -58,25 +58,25 @@ export class GatewayRequests {
   #own: ValueWriter | undefined;
   readonly #late: LateAnswers;
   readonly #observations: Observations;
-  /** Observed rows that were touched in this turn. */
+  /** Observed rows that were touched in this tick. */
   readonly #changed = new Set<number>();
 
   constructor(
-    turns: PodTurns,
+    ticks: PodTicks,
     link: RequestsLink,
     sink: AnswerSink,
     gateway: Pick<NumberedWrite, 'node' | 'incarnation'>,
   ) {
-    this.#turns = turns;
+    this.#ticks = ticks;
     this.#gateway = gateway;
     this.#link = link;
     this.#sink = sink;
     this.#notices = new Answers(sink);
-    this.#late = new LateAnswers(turns, link, {
+    this.#late = new LateAnswers(ticks, link, {
       answersOf: (pod) => this.#answersOf(pod),
       end: ({ lane, flags, command, words }, answers, flagsAt, from) => {
         this.#end(lane, answers, flagsAt, from, flags, command.args, words);
-        this.turnBytes += answers.writer.pos - flagsAt;
+        this.tickBytes += answers.writer.pos - flagsAt;
       },
       refuse: (lane, answers, notRun) => this.#refuseInOrder(lane, answers, notRun),
       free: (lane) => this.#free(lane),
@@ -84,14 +84,14 @@ export class GatewayRequests {
     this.#observations = new Observations((id) => {
       // An answer may be partly written.
       this.#changed.add(id);
-      turns.beginTurn();
-      turns.schedule();
+      ticks.beginTick();
+      ticks.schedule();
     });
   }
 
-  /** More requests would make the answers of this turn too large. */
+  /** More requests would make the answers of this tick too large. */
   get isFull(): boolean {
-    return this.turnBytes > maxTurnBytes;
+    return this.tickBytes > maxTickBytes;
   }
 
   #answersOf(pod: LocalPod): Answers {
@@ -104,13 +104,13 @@ export class GatewayRequests {
   }
 
   #notice(kind: number, number: number): ValueWriter {
-    this.#turns.answered(this.#notices, undefined, 0);
+    this.#ticks.answered(this.#notices, undefined, 0);
     return this.#notices.item(kind, number);
   }
 
-  /** The turn is about to end. */
-  turnEnds(): void {
-    this.turnBytes = 0;
+  /** The tick is about to end. */
+  tickEnds(): void {
+    this.tickBytes = 0;
     if (this.#changed.size === 0) return;
     for (const id of this.#changed) this.#notice(Answer.changed, id);
     this.#changed.clear();
@@ -123,7 +123,7 @@ export class GatewayRequests {
       if (lane === undefined) continue;
       lane.waiting.length = 0;
       if (lane.underWay !== undefined) lane.underWay.isAbandoned = true;
-      this.#turns.options.admission?.leave(lane.request);
+      this.#ticks.options.admission?.leave(lane.request);
     }
   }
 
@@ -161,7 +161,7 @@ export class GatewayRequests {
         this.#observe(number, reader);
         break;
       case Request.script:
-        this.#turns.scripts.learn(number, reader.bytes().toString('latin1'));
+        this.#ticks.scripts.learn(number, reader.bytes().toString('latin1'));
         break;
       case Request.unobserve:
         this.#observations.remove(number);
@@ -185,7 +185,7 @@ export class GatewayRequests {
   #observe(id: number, reader: WireReader): void {
     const table = reader.varint();
     const key = Buffer.from(reader.bytes());
-    const pod = this.#turns.options.podOf(table);
+    const pod = this.#ticks.options.podOf(table);
     const isObserved = pod !== undefined && this.#observations.add(id, table, key, pod.executor);
     this.#notice(isObserved ? Answer.changed : Answer.lost, id);
   }
@@ -202,9 +202,9 @@ export class GatewayRequests {
   /** Whether a request has to wait for those before it in its lane, or for its tenant's turn. */
   #mustWait(lane: Lane, reader: WireReader, at: number, cameAt: number): boolean {
     if (!lane.isBusy) {
-      const { admission } = this.#turns.options;
-      if (admission === undefined || lane.admittedIn === this.#turns.turn) return false;
-      lane.admittedIn = this.#turns.turn;
+      const { admission } = this.#ticks.options;
+      if (admission === undefined || lane.admittedIn === this.#ticks.tick) return false;
+      lane.admittedIn = this.#ticks.tick;
       if (admission.admit(lane.request, performance.now()) === 'admitted') return false;
       lane.isBusy = true;
     }
@@ -238,15 +238,15 @@ export class GatewayRequests {
   /** Continues a lane whose tenant was scheduled, or whose wait is over. */
   #resume(lane: Lane): void {
     if (this.#link.isClosed) return;
-    this.#turns.beginTurn();
-    lane.admittedIn = this.#turns.turn;
+    this.#ticks.beginTick();
+    lane.admittedIn = this.#ticks.tick;
     this.#free(lane);
   }
 
   #free(lane: Lane): void {
     lane.isBusy = false;
     this.#runWaiting(lane);
-    this.#turns.schedule();
+    this.#ticks.schedule();
   }
 
   /** Runs requests that waited for the lane to be free. */
@@ -267,7 +267,7 @@ export class GatewayRequests {
 
   #podOf(table: number): ServedPod | undefined {
     if (table !== this.#servedTable) {
-      this.#served = this.#turns.options.podOf(table);
+      this.#served = this.#ticks.options.podOf(table);
       this.#servedTable = table;
     }
     return this.#served;
@@ -321,7 +321,7 @@ export class GatewayRequests {
     lane.isBusy = true;
     const refuse = (): void => {
       if (this.#link.isClosed) return;
-      this.#turns.beginTurn();
+      this.#ticks.beginTick();
       this.#notRun(lane, notRun);
       this.#free(lane);
     };
@@ -334,7 +334,7 @@ export class GatewayRequests {
   #execute(lane: Lane, reader: WireReader, at: number, cameAt: number): void {
     const head = this.#head;
     const { session, command, work } = lane;
-    fillCommand(command, lane, head, this.#turns, this.#link.node);
+    fillCommand(command, lane, head, this.#ticks, this.#link.node);
     const pod = this.#podFor(lane, command.table, reader, at, cameAt);
     if (pod === undefined) return;
     if (head.flags & CommandFlag.hasSequence && isWrite(command.action)) {
@@ -358,7 +358,7 @@ export class GatewayRequests {
       answers.takeBack(start);
       const args = this.#args.copy();
       command.args = args;
-      this.#turns.ran(executor);
+      this.#ticks.ran(executor);
       const { flags } = head;
       const words = args.buf;
       this.#late.wait({ lane, command, pod, losses, flags, words, own, bits: noBits }, done);
@@ -368,8 +368,8 @@ export class GatewayRequests {
     } else {
       if (own !== undefined) this.#copyOwn(own, writer);
       this.#end(lane, answers, flagsAt, from, head.flags, this.#args, reader.buf);
-      this.#turns.answered(answers, executor, losses);
-      this.turnBytes += writer.pos - start;
+      this.#ticks.answered(answers, executor, losses);
+      this.tickBytes += writer.pos - start;
     }
   }
 
@@ -421,7 +421,7 @@ export class GatewayRequests {
 
   /** Messages of its scripts are sent together with their answer. */
   #publish(lane: Lane, answers: Answers): void {
-    const { publish } = this.#turns.options;
+    const { publish } = this.#ticks.options;
     const { tenant } = lane.session;
     const messages = lane.takeMessages();
     if (messages.length === 0) return;
@@ -450,7 +450,7 @@ export class GatewayRequests {
     const { table } = commands[0] ?? lane.session;
     const pod = this.#podFor(lane, table, reader, at, cameAt);
     if (pod === undefined) return;
-    const { podOf } = this.#turns.options;
+    const { podOf } = this.#ticks.options;
     if (commands.every((one) => podOf(one.table)?.executor === pod.executor)) {
       this.#runAll(lane, pod, commands, watches, number);
     } else {
@@ -463,7 +463,7 @@ export class GatewayRequests {
     const args = new Arguments(4);
     readCommand(reader, head, args);
     const command: Command = { ...lane.command, args, notRun: undefined };
-    fillCommand(command, lane, head, this.#turns, this.#link.node);
+    fillCommand(command, lane, head, this.#ticks, this.#link.node);
     if (head.flags & emptyFlags) {
       const isNil = (head.flags & CommandFlag.emptyIsNil) !== 0;
       command.transform = answeringEmpty(command.transform, isNil);
@@ -511,7 +511,7 @@ export class GatewayRequests {
         : executeTogether(executor, commands, to, write, { isClean, begin });
     if (done instanceof Promise) {
       answers.takeBack(start);
-      this.#turns.ran(executor);
+      this.#ticks.ran(executor);
       const words = command.args.buf;
       this.#late.wait({ lane, command, pod, losses, flags: 0, words, own, bits: bitsNow }, done);
     } else if (command.notRun !== undefined) {
@@ -521,8 +521,8 @@ export class GatewayRequests {
       if (own !== undefined) this.#copyOwn(own, writer);
       this.#end(lane, answers, flagsAt, -1, 0, command.args, command.args.buf);
       writer.buf[flagsAt]! |= bitsNow();
-      this.#turns.answered(answers, executor, losses);
-      this.turnBytes += writer.pos - start;
+      this.#ticks.answered(answers, executor, losses);
+      this.tickBytes += writer.pos - start;
     }
   }
 }

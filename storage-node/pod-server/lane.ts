@@ -28,7 +28,7 @@ export class Lane {
   isBusy = false;
   /** Command in progress, if asynchronous. */
   underWay: Command | undefined;
-  /** The turn in which the CPU scheduler let its tenant have the thread. */
+  /** The tick in which the CPU scheduler let its tenant have the thread. */
   admittedIn = 0;
   /** Requests that wait, as they came, and when they did. */
   readonly waiting: { bytes: Buffer; cameAt: number }[] = [];

@@ -1,4 +1,4 @@
-// Answers to commands that take their time: given in a later turn, the long ones by parts.
+// Answers to commands that take their time: given in a later tick, the long ones by parts.
 
 import type { LocalPod } from '../../contracts/local-pod.ts';
 import type { Command, NotRun } from '../../universal-row/command.ts';
@@ -7,7 +7,7 @@ import { LongValues, ValueWriter } from '../../universal-row/protocol/values.ts'
 import type { Reply } from '../../universal-row/reply.ts';
 import type { Answers } from './answers.ts';
 import type { Lane } from './lane.ts';
-import type { PodTurns, ServedPod } from './served-pods.ts';
+import type { PodTicks, ServedPod } from './served-pods.ts';
 
 /** Below, an answer goes with the others of its turn. */
 const shortAnswerBytes = 256 * 1024;
@@ -58,12 +58,12 @@ interface LateOwner {
 }
 
 export class LateAnswers {
-  readonly #turns: PodTurns;
+  readonly #ticks: PodTicks;
   readonly #link: RequestsLink;
   readonly #owner: LateOwner;
 
-  constructor(turns: PodTurns, link: RequestsLink, owner: LateOwner) {
-    this.#turns = turns;
+  constructor(ticks: PodTicks, link: RequestsLink, owner: LateOwner) {
+    this.#ticks = ticks;
     this.#link = link;
     this.#owner = owner;
   }
@@ -76,7 +76,7 @@ export class LateAnswers {
     lane.renewCommand();
     done
       .catch((error: unknown) => {
-        this.#turns.options.report('error', `command ${command.name} failed`, { err: error });
+        this.#ticks.options.report('error', `command ${command.name} failed`, { err: error });
         const failed = new ValueWriter(64);
         failed.error('ERR internal error');
         return failed;
@@ -84,9 +84,9 @@ export class LateAnswers {
       .then((answer) => {
         lane.underWay = undefined;
         // Its writes may be of this very tick.
-        this.#turns.beginTurn();
-        this.#turns.ran(pod.executor);
-        this.#turns.schedule();
+        this.#ticks.beginTick();
+        this.#ticks.ran(pod.executor);
+        this.#ticks.schedule();
         return this.#answer(waiting, answer ?? waiting.own);
       })
       .catch((error: unknown) => this.#link.fail(error as Error));
@@ -106,7 +106,7 @@ export class LateAnswers {
       if (!(await this.#sendParts(waiting, answer))) inParts |= AnswerFlag.isUnknown;
       if (this.#link.isClosed) return;
     }
-    this.#turns.beginTurn();
+    this.#ticks.beginTick();
     this.#end(waiting, answer, inParts);
     this.#owner.free(lane);
   }
@@ -114,7 +114,7 @@ export class LateAnswers {
   #end(waiting: Waiting, answer: Reply | void, inParts: number): void {
     const { lane, pod, losses } = waiting;
     const answers = this.#owner.answersOf(pod.executor);
-    this.#turns.answered(answers, pod.executor, losses);
+    this.#ticks.answered(answers, pod.executor, losses);
     const flagsAt = answers.open(lane.id);
     const { writer } = answers;
     const from = writer.pos;
@@ -142,10 +142,10 @@ export class LateAnswers {
     let isWhole = true;
     for (const part of answer.take()) {
       if (this.#link.isClosed || !isWhole) break;
-      this.#turns.beginTurn();
-      this.#turns.answered(answers, executor, losses);
+      this.#ticks.beginTick();
+      this.#ticks.answered(answers, executor, losses);
       answers.item(Answer.part, lane.id).bytes(part);
-      this.#turns.schedule();
+      this.#ticks.schedule();
       isWhole = await new Promise((resolve) => {
         answers.whenSettled((outcome) => resolve(outcome === 'committed'));
       });

@@ -6,28 +6,28 @@ import type { LocalPod } from '../../contracts/local-pod.ts';
 import type { Answers } from './answers.ts';
 import { GatewayLink } from './gateway-link.ts';
 import { NodeScripts } from './node-scripts.ts';
-import type { PodServerOptions, PodTurns } from './served-pods.ts';
+import type { PodServerOptions, PodTicks } from './served-pods.ts';
 
 /** Changes of a pod in this tick. */
-interface TurnOfPod {
+interface TickOfPod {
   readonly pod: LocalPod;
   /** To send once it is settled. */
   answers: Answers[];
 }
 
-export class PodServer implements PodTurns {
+export class PodServer implements PodTicks {
   readonly options: PodServerOptions;
   readonly scripts: NodeScripts;
   readonly #links = new Set<GatewayLink>();
-  readonly #pods = new Map<LocalPod, TurnOfPod>();
-  /** The pod that was asked last: most turns are of one. */
-  #lastPod: TurnOfPod | undefined;
+  readonly #pods = new Map<LocalPod, TickOfPod>();
+  /** The pod that was asked last: most ticks are of one. */
+  #lastPod: TickOfPod | undefined;
   /** Answers that wait for no log. */
   readonly #answers: Answers[] = [];
   #isOpen = false;
   #isScheduled = false;
-  /** Counts turns. */
-  turn = 0;
+  /** Counts ticks. */
+  tick = 0;
 
   constructor(options: PodServerOptions) {
     this.options = options;
@@ -48,75 +48,75 @@ export class PodServer implements PodTurns {
   }
 
   /** Requests are about to run, or a row has changed. */
-  beginTurn(): void {
+  beginTick(): void {
     if (this.#isOpen) return;
     this.#isOpen = true;
-    this.turn++;
+    this.tick++;
     this.options.admission?.beginTick(performance.now());
   }
 
   /** Ends the processing of a read. A gateway that sends alone does not share its time slices. */
   readEnd(): void {
     if (!this.#isOpen) return;
-    if (this.#links.size === 1) this.#endTurn();
+    if (this.#links.size === 1) this.#endTick();
     else this.schedule();
   }
 
-  /** Ends the turn after this round of the event loop. */
+  /** Ends the tick after this round of the event loop. */
   schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
-      this.#endTurn();
+      this.#endTick();
     });
   }
 
-  ran(pod: LocalPod): TurnOfPod {
+  ran(pod: LocalPod): TickOfPod {
     if (this.#lastPod?.pod === pod) return this.#lastPod;
-    let turn = this.#pods.get(pod);
-    if (turn === undefined) this.#pods.set(pod, (turn = { pod, answers: [] }));
-    this.#lastPod = turn;
-    return turn;
+    let tick = this.#pods.get(pod);
+    if (tick === undefined) this.#pods.set(pod, (tick = { pod, answers: [] }));
+    this.#lastPod = tick;
+    return tick;
   }
 
   answered(answers: Answers, pod: LocalPod | undefined, losses: number): void {
-    if (answers.isInTurn) {
+    if (answers.isInTick) {
       answers.losses = Math.min(answers.losses, losses);
       return;
     }
-    answers.isInTurn = true;
+    answers.isInTick = true;
     answers.losses = losses;
     if (pod === undefined) this.#answers.push(answers);
     else this.ran(pod).answers.push(answers);
   }
 
-  #endTurn(): void {
+  #endTick(): void {
     this.#isOpen = false;
     this.#lastPod = undefined;
-    for (const link of this.#links) link.turnEnds();
+    for (const link of this.#links) link.tickEnds();
     try {
-      for (const turn of this.#pods.values()) this.#endOf(turn);
+      for (const tick of this.#pods.values()) this.#endOf(tick);
     } catch (error) {
-      // Nothing of this turn is in the log: no gateway may be told that it was done.
+      // Nothing of this tick is in the log: no gateway may be told that it was done.
       for (const link of this.#links) link.close();
       this.options.failed(error);
       return;
     }
     this.#pods.clear();
     for (const answers of this.#answers) {
-      answers.isInTurn = false;
+      answers.isInTick = false;
       answers.flush();
     }
     this.#answers.length = 0;
-    for (const link of this.#links) link.turnEnded();
+    for (const link of this.#links) link.tickEnded();
   }
 
-  #endOf({ pod, answers }: TurnOfPod): void {
-    const position = pod.flushTurn();
+  #endOf({ pod, answers }: TickOfPod): void {
+    const position = pod.flushTick();
     const { losses } = pod;
     for (const one of answers) {
-      one.isInTurn = false;
+      one.isInTick = false;
       if (one.losses !== losses) one.hold()('unknown');
       else if (position < 0) one.flush();
       else {

@@ -6,14 +6,14 @@ import { CommandFlag, type CommandHead } from '../../universal-row/protocol/row-
 import { WireError } from '../../universal-row/protocol/wire.ts';
 import { namedTransforms } from '../../universal-row/transforms/redis/registry.ts';
 import type { Lane } from './lane.ts';
-import type { PodTurns } from './served-pods.ts';
+import type { PodTicks } from './served-pods.ts';
 
 /** Throws `WireError` where there is no such transform. */
 export function fillCommand(
   command: Command,
   lane: Lane,
   head: CommandHead,
-  turns: PodTurns,
+  ticks: PodTicks,
   gateway: number,
 ): void {
   command.table = head.flags & CommandFlag.hasTable ? head.table : lane.session.table;
@@ -21,7 +21,7 @@ export function fillCommand(
     head.flags & CommandFlag.hasClient ? clientOfNode(gateway, head.client) : undefined;
   const named = namedTransforms[head.transform];
   if (named === undefined) {
-    fillScript(command, lane, head, turns);
+    fillScript(command, lane, head, ticks);
     return;
   }
   command.action = named.action;
@@ -31,8 +31,8 @@ export function fillCommand(
   command.usesSpan = named.usesSpan;
 }
 
-function fillScript(command: Command, lane: Lane, head: CommandHead, turns: PodTurns): void {
-  const { scripts, options } = turns;
+function fillScript(command: Command, lane: Lane, head: CommandHead, ticks: PodTicks): void {
+  const { scripts, options } = ticks;
   const { table } = command;
   const { flags, rights } = head;
   const number = head.transform - namedTransforms.length;

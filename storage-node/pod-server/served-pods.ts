@@ -40,20 +40,20 @@ export interface PodServerOptions {
   failed: (error: unknown) => void;
 }
 
-/** Turns of the event loop, which end for all links and pods together. */
-export interface PodTurns {
+/** Ticks of the event loop, which end for all links and pods together. */
+export interface PodTicks {
   readonly options: PodServerOptions;
   readonly scripts: NodeScripts;
-  /** Counts turns. */
-  readonly turn: number;
+  /** Counts ticks. */
+  readonly tick: number;
   /** Requests are about to run, or a row has changed. */
-  beginTurn(): void;
+  beginTick(): void;
   /** Commands ran on the pod: their writes go to the log at the end of the tick. */
   ran(pod: LocalPod): void;
-  /** There are answers to send at the turn's end: from the pod, whose `losses` were as many when it evaluated them. */
+  /** There are answers to send at the tick's end: from the pod, whose `losses` were as many when it evaluated them. */
   answered(answers: Answers, pod: LocalPod | undefined, losses: number): void;
   /** Ends the processing of a read. */
   readEnd(): void;
-  /** Ends the turn after this round of the event loop. */
+  /** Ends the tick after this round of the event loop. */
   schedule(): void;
 }

@@ -4,7 +4,7 @@
 // The pod calls it from one thread:
 //
 //   log.begin(); ...ops go to log.writer...; log.end()      one command
-//   position = log.endTurn(now)                             the tick's writes leave in one write
+//   position = log.endTick(now)                             the tick's writes leave in one write
 //   log.whenSettled(position, (outcome) => ...)             now, or once the outcome is known; in order
 //
 // A log that `mayLose` takes the tick as one entry. Its pod evaluates ahead of the commit and keeps
@@ -180,10 +180,10 @@ export interface PartitionLog {
    * need not wait. Reads wait as well: the state they read must not be undone, and another leader
    * must not have changed it before.
    */
-  endTurn(servedAt?: number): number;
+  endTick(servedAt?: number): number;
   /** Calls back once the outcome of everything up to `position` is known: as safe as the policy asks, or not. In order. */
   whenSettled(position: number, then: (outcome: Outcome) => void): void;
-  /** Whether everything up to `position` is known to be committed. Absent where `endTurn` says so by -1. */
+  /** Whether everything up to `position` is known to be committed. Absent where `endTick` says so by -1. */
   isCommitted?(position: number): boolean;
 
   /** Most bytes that a command, or commands that run as one, may write; absent where there is no limit. */

@@ -62,7 +62,12 @@ beforeEach(async () => {
   server = await TenantsServer.start({
     engine: (ownerOf) => {
       scheduler = new IoScheduler({ clock: systemClock, ownerOf, aloneMs: Infinity });
-      return new KvEngine({ directory, cacheBytes: 0, levelStore: level, readGate: scheduler });
+      return new KvEngine({
+        directory,
+        cacheBytes: 0,
+        levelStore: level,
+        readScheduler: scheduler,
+      });
     },
     failed: (message) => failures.push(message),
   });

@@ -111,7 +111,7 @@ class Bench {
     begin();
     const worst = long && (await this.#drive(long(tx, args, this.#reply), tx, writer));
     engine.commit(++this.#index);
-    engine.endTurn();
+    engine.endTick();
     if (engine.congested === true) await engine.drained!();
     return worst || undefined;
   }

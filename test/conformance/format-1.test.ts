@@ -74,7 +74,7 @@ describe.each(models)(
       let engine = await opened(open, directory);
       engine.commit(43);
       engine.commit(9, 5);
-      engine.endTurn();
+      engine.endTick();
       expect(await engine.checkpoint()).toBe(43);
       await engine.close();
       engine = await opened(open, directory);

@@ -97,7 +97,7 @@ export class ToyEngine implements Engine, ToyTransaction {
     this.#applied = disk.applied.copy();
   }
   async close(): Promise<void> {}
-  endTurn(): void {}
+  endTick(): void {}
   background = (): boolean => false;
   async checkpoint(group = localGroup): Promise<number> {
     const applied = this.#applied.copy();

@@ -54,7 +54,7 @@ export class Generator {
     const alter = !fixed && random.chance(0.06);
     const altered = alter ? this.#alter(line, words) : words;
     const made = { words: endsEarly(altered) ? words : altered, rule: line.rule };
-    // Redis's SORT also fails on an errno that an earlier command of the same turn has left: this clears it.
+    // Redis's SORT also fails on an errno that an earlier command of the same tick has left: this clears it.
     return /^sort/i.test(String(words[0])) ? [step('ZADD missing XX 1 a'), made] : [made];
   }
 

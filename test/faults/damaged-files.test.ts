@@ -33,7 +33,7 @@ async function filled(model: string, writes: number, flags = segmentFlags): Prom
   return server;
 }
 
-/** Appends numbers to the list `all`, a few in each turn, which makes a frame. */
+/** Appends numbers to the list `all`, a few in each tick, which makes a frame. */
 async function push(client: RespClient, from: number, to: number): Promise<void> {
   for (let n = from; n <= to; n += perFrame) {
     const some = Array.from({ length: Math.min(perFrame, to - n + 1) }, (_, i) => n + i);

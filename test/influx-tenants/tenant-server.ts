@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Principals } from '../../access/gateway/principals.ts';
 import { InfluxServer, type InfluxServerOptions } from '../../access/influx/http/server.ts';
-import { TenantGate } from '../../access/influx/tenants/tenant-gate.ts';
+import { TenantAuthenticator } from '../../access/influx/tenants/tenant-authenticator.ts';
 import { userChanges } from '../../server/planes/influx-users.ts';
 import { TsmEngine } from '../../engines/tsm/tsm-engine.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
@@ -29,7 +29,7 @@ export class TenantServer {
   readonly url: string;
   readonly control: TestControl;
   readonly principals: Principals;
-  readonly gate: TenantGate;
+  readonly authenticator: TenantAuthenticator;
   readonly series: LocalSeries;
   /** Logged lines. */
   readonly logged: string[];
@@ -39,7 +39,7 @@ export class TenantServer {
 
   private constructor(
     url: string,
-    parts: Pick<TenantServer, 'control' | 'principals' | 'gate' | 'series' | 'logged'>,
+    parts: Pick<TenantServer, 'control' | 'principals' | 'authenticator' | 'series' | 'logged'>,
     server: InfluxServer,
     directory: string,
     remote: RemotePartitions | undefined,
@@ -47,7 +47,7 @@ export class TenantServer {
     this.url = url;
     this.control = parts.control;
     this.principals = parts.principals;
-    this.gate = parts.gate;
+    this.authenticator = parts.authenticator;
     this.series = parts.series;
     this.logged = parts.logged;
     this.#server = server;
@@ -66,11 +66,11 @@ export class TenantServer {
       logged.push(`${level} ${message} ${JSON.stringify(fields ?? {})}`);
     };
     // Made after the engines that ask it.
-    const made: { gate?: TenantGate } = {};
+    const made: { authenticator?: TenantAuthenticator } = {};
     const series = await LocalSeries.open({
       newEngine: (path) => {
         const engine = new TsmEngine({ directory: path, disk: realDisk });
-        engine.seriesAllowance = (database) => made.gate?.seriesAllowance(database);
+        engine.seriesAllowance = (database) => made.authenticator?.seriesAllowance(database);
         return engine;
       },
       partitions,
@@ -92,24 +92,24 @@ export class TenantServer {
     const principals = new Principals({ databases: 16 });
     const control = new TestControl(principals);
     const changeUsers = userChanges(principals, control);
-    const gate = new TenantGate({
+    const authenticator = new TenantAuthenticator({
       principals,
       store,
       changeUsers,
       clock: systemClock,
       onIgnored: (address) => report('info', `ignored credentials of ${address}`),
     });
-    made.gate = gate;
+    made.authenticator = authenticator;
     const server = new InfluxServer({
       host: '127.0.0.1',
       port: 0,
       store,
-      gate,
+      authenticator,
       report,
       ...options,
     });
     const url = `http://127.0.0.1:${await server.listen()}`;
-    const parts = { control, principals, gate, series, logged };
+    const parts = { control, principals, authenticator, series, logged };
     return new TenantServer(url, parts, server, directory, remote);
   }
 

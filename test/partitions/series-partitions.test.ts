@@ -77,7 +77,7 @@ const points: TestPoint[] = Array.from({ length: 200 }, (_, n) => ({
 }));
 
 function flush(store: Partition): Promise<void> {
-  return new Promise((resolve) => store.whenSafe(store.endTurn(), resolve));
+  return new Promise((resolve) => store.whenSafe(store.endTick(), resolve));
 }
 
 async function fill(store: Partition): Promise<void> {
@@ -174,7 +174,7 @@ test('a write of which a part fails is refused; sent again, it changes nothing',
         return pods[2]!.write(...args);
       },
     },
-    endTurn: { value: () => pods[2]!.endTurn() },
+    endTick: { value: () => pods[2]!.endTick() },
     whenSafe: { value: (at: number, then: () => void) => pods[2]!.whenSafe(at, then) },
     change: { value: (...args: Parameters<Partition['change']>) => pods[2]!.change(...args) },
     scan: { value: (...args: Parameters<Partition['scan']>) => pods[2]!.scan(...args) },

@@ -84,12 +84,12 @@ class TestPod implements LocalPod {
     commands[0]!.notRun = this.#notRun;
   }
 
-  flushTurn(): number {
-    this.fixture.pod.flushTurn();
+  flushTick(): number {
+    this.fixture.pod.flushTick();
     return this.isStuck ? ++this.#position : -1;
   }
-  endTurn(): number {
-    return this.flushTurn();
+  endTick(): number {
+    return this.flushTick();
   }
   whenSettled(_position: number, then: (outcome: Outcome) => void): void {
     this.#waiting.push(then);
@@ -311,7 +311,7 @@ describe('a pod that does not lead', () => {
 });
 
 describe('answers that the log has lost', () => {
-  test('are unknown, and those of other turns are not', async () => {
+  test('are unknown, and those of other ticks are not', async () => {
     const pod = await newPod(7);
     pod.isStuck = true;
     const lane = link.takeLane();

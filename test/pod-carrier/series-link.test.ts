@@ -487,7 +487,7 @@ test('a served store says what is safe', async () => {
   let isSafe: (() => void) | undefined;
   const store = stubStore({
     write: () => ({ written: 1, dropped: 0, error: undefined }),
-    endTurn: () => 5,
+    endTick: () => 5,
     whenSafe: (_position, then) => (isSafe = then),
   });
   await open(store);

@@ -34,7 +34,7 @@ export function stubStore(answers: Partial<Stub> = {}): Stub {
     seriesCardinality: nothing,
     deletePoints: nothing,
     dropSeries: nothing,
-    endTurn: () => -1,
+    endTick: () => -1,
     whenSafe: (_position, then) => then(),
     ...answers,
   } satisfies SeriesStore & Stub;

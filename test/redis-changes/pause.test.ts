@@ -75,7 +75,7 @@ test('expired rows are hidden during a pause, and dropped behind it', async () =
     ['EXEC'],
   ]);
   await expect.poll(() => admin.text('GET', 'met')).toBe('(nil)');
-  server.pod.tick();
+  server.pod.maintain();
   expect(server.pod.expiredRows).toBe(before);
   expect(await admin.text('DBSIZE')).toBe(':2');
   // What is sent together with the end of the pause is behind it: a write does not meet an expired row that stays.

@@ -29,9 +29,9 @@ async function client(): Promise<{ socket: Socket; text: () => string }> {
 function slowLog(): { wrote: () => void; held: (() => void)[] } {
   const { pod } = server;
   let hasWritten = false;
-  const endTurn = pod.endTurn.bind(pod);
-  vi.spyOn(pod, 'endTurn').mockImplementation(() => {
-    endTurn();
+  const endTick = pod.endTick.bind(pod);
+  vi.spyOn(pod, 'endTick').mockImplementation(() => {
+    endTick();
     const position = hasWritten ? 1 : -1;
     hasWritten = false;
     return position;

@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { RequestMemory } from '../../access/admission/request-memory.ts';
-import { sharedTurns } from '../../access/redis/shared-turns.ts';
+import { sharedSlices } from '../../access/redis/shared-slices.ts';
 import { redisSamples } from '../../server/planes/redis-samples.ts';
 import { LimitedServer } from '../admission/limited-server.ts';
 import { TenantsServer, type TenantsServerOptions } from '../redis-tenants/tenants-server.ts';
@@ -187,7 +187,7 @@ describe('subscriptions', () => {
     await client.pipeline([['SUBSCRIBE', ...names.map((name) => Buffer.from(name, 'latin1'))]]);
     await client.replies(names.length - 1);
     const other = await server.client();
-    const slices = vi.spyOn(sharedTurns, 'add');
+    const slices = vi.spyOn(sharedSlices, 'add');
     const listed = await other.command('PUBSUB', 'CHANNELS');
     const leastSlices = Math.floor((names.length * 500) / (64 * 1024));
     // Each name is looked at, and then written.

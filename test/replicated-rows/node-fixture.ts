@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { GroupExecutor } from '../../access/gateway/pods/group-executor.ts';
-import { GroupTurns } from '../../access/gateway/pods/group-turns.ts';
+import { GroupTicks } from '../../access/gateway/pods/group-ticks.ts';
 import { PodLink } from '../../access/gateway/pods/pod-link.ts';
 import { RemoteExecutor } from '../../access/gateway/pods/remote-executor.ts';
 import { Principals } from '../../access/gateway/principals.ts';
@@ -68,12 +68,12 @@ export class ClusterNode {
       failed: (error) => this.#failed('the log', { err: error }),
     });
     this.#listener.serve('pods', this.#pods);
-    const turns = new GroupTurns();
+    const ticks = new GroupTicks();
     this.group = new GroupExecutor({
       group: () => group,
       node: number,
       incarnation: 1,
-      turns,
+      ticks,
       local: () => this.replica?.pod,
       log: () => this.replica?.log,
       remoteOf: (node) => this.#remotes.get(node),
@@ -85,7 +85,7 @@ export class ClusterNode {
     this.group.setReplicas(cluster.replicas);
     const router = new Router();
     router.set({
-      ...{ executor: this.group, group: this.group, pods: [turns], mayWait: true },
+      ...{ executor: this.group, group: this.group, pods: [ticks], mayWait: true },
       isReplicated: true,
       bounds: cluster.bounds,
     });

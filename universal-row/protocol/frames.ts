@@ -1,4 +1,4 @@
-// Frames of a link between two processes of a cluster. One frame is one message, or many small ones of a turn of the
+// Frames of a link between two processes of a cluster. One frame is one message, or many small ones of a tick of the
 // event loop together. docs/pod-protocol.md has the layout and test vectors.
 //
 //   0  u32  bytes of the payload

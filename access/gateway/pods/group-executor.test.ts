@@ -7,7 +7,7 @@ import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import { RespWriter } from '../../redis/resp-writer.ts';
 import { GroupExecutor } from './group-executor.ts';
-import { GroupTurns } from './group-turns.ts';
+import { GroupTicks } from './group-ticks.ts';
 import type { RemoteExecutor } from './remote-executor.ts';
 
 const perNode = 2 ** 20;
@@ -102,10 +102,10 @@ class Replica implements LocalPod {
     this.observers.delete(observer);
   }
   follow(): void {}
-  endTurn(): number {
-    return this.flushTurn();
+  endTick(): number {
+    return this.flushTick();
   }
-  flushTurn(): number {
+  flushTick(): number {
     return this.position;
   }
   whenSettled(_position: number, then: (outcome: Outcome) => void): void {
@@ -116,7 +116,7 @@ class Replica implements LocalPod {
 let replicas: Map<number, Replica>;
 let remotes: Map<number, RemoteExecutor>;
 let local: Replica | undefined;
-let turns: GroupTurns;
+let ticks: GroupTicks;
 let group: GroupExecutor;
 
 function lead(node: number): void {
@@ -129,7 +129,7 @@ beforeEach(() => {
   replicas = new Map([1, 2, 3].map((node) => [node, new Replica(node)]));
   remotes = new Map([...replicas].map(([node, replica]) => [node, replica.asRemote]));
   local = replicas.get(1);
-  turns = new GroupTurns();
+  ticks = new GroupTicks();
   group = new GroupExecutor(groupOptions());
   group.setReplicas([1, 2, 3]);
 });
@@ -138,7 +138,7 @@ function groupOptions(): ConstructorParameters<typeof GroupExecutor>[0] {
   return {
     group: () => 16,
     node: 1,
-    turns,
+    ticks,
     incarnation: 1,
     local: () => local,
     remoteOf: (node) => remotes.get(node),
@@ -357,21 +357,21 @@ test('a replica of this process that is closed is forgotten', async () => {
 
 function settled(): { outcomes: Outcome[]; position: number } {
   const outcomes: Outcome[] = [];
-  const position = turns.endTurn();
-  if (position >= 0) turns.whenSettled(position, (outcome) => outcomes.push(outcome));
+  const position = ticks.endTick();
+  if (position >= 0) ticks.whenSettled(position, (outcome) => outcomes.push(outcome));
   return { outcomes, position };
 }
 
 test('a tick waits for the groups that it has touched', async () => {
   lead(1);
   local!.position = 7;
-  expect(turns.endTurn()).toBe(-1);
+  expect(ticks.endTick()).toBe(-1);
   await run();
   const { outcomes } = settled();
   expect(outcomes).toEqual([]);
   local!.outcomes.pop()!('committed');
   expect(outcomes).toEqual(['committed']);
-  expect(turns.endTurn()).toBe(-1);
+  expect(ticks.endTick()).toBe(-1);
 });
 
 test('a tick that has seen what is undone has an unknown outcome, and others do not', async () => {
@@ -385,7 +385,7 @@ test('a tick that has seen what is undone has an unknown outcome, and others do 
   group.leaderIs(2);
   expect(settled()).toMatchObject({ outcomes: ['unknown'] });
   await run();
-  expect(turns.endTurn()).toBe(-1);
+  expect(ticks.endTick()).toBe(-1);
 });
 
 // What ran has been in so many ticks of the pod, some of which may have been ended before, for others.

@@ -16,7 +16,7 @@ import type { Reply } from '../../../universal-row/reply.ts';
 import type { ChangeListener } from '../../../universal-row/row-change.ts';
 import { type Attempt, attemptOf, TransactionAttempt } from './attempt.ts';
 import { GroupObservers, type GroupPlace } from './group-observers.ts';
-import { type GroupTurn, type GroupTurns, touchingFirst } from './group-turns.ts';
+import { type GroupTick, type GroupTicks, touchingFirst } from './group-ticks.ts';
 import { FollowerReads } from './follower-reads.ts';
 import { LeaderWait } from './leader-wait.ts';
 import { maybeRun, outcomeUnknown, type RemoteExecutor } from './remote-executor.ts';
@@ -28,7 +28,7 @@ interface GroupExecutorOptions {
   /** This one. */
   readonly node: number;
   readonly incarnation: number;
-  readonly turns: GroupTurns;
+  readonly ticks: GroupTicks;
   /** The replica of this process, while there is one. */
   readonly local: () => LocalPod | undefined;
   /** The log of that. */
@@ -76,7 +76,7 @@ export class GroupExecutor implements Executor {
   /** Numbers of writes sent to other processes, where these record them. */
   readonly #numbers = new WriteNumbers();
   readonly #options: GroupExecutorOptions;
-  readonly #turn: GroupTurn = { pod: undefined, losses: 0, after: 0 };
+  readonly #tick: GroupTick = { pod: undefined, losses: 0, after: 0 };
   readonly #observers = new GroupObservers();
   #pod: LocalPod | undefined;
   /** The node that leads, as far as is known; 0 if not. */
@@ -104,7 +104,7 @@ export class GroupExecutor implements Executor {
       elsewhere: (command, reply) => this.#findFor(command, reply),
     });
     this.localChanged();
-    options.turns.add(this);
+    options.ticks.add(this);
   }
 
   get group(): number {
@@ -143,7 +143,7 @@ export class GroupExecutor implements Executor {
   /** An answer leaves with this tick that was given in an earlier one, when `hold` was this. */
   holdOn(hold: number): void {
     const pod = this.#pod;
-    if (hold !== -1 && pod !== undefined) this.#options.turns.touch(this.#turn, pod, hold);
+    if (hold !== -1 && pod !== undefined) this.#options.ticks.touch(this.#tick, pod, hold);
   }
 
   /** Another node leads, or none: commands may have to be sent to another process. */
@@ -175,7 +175,7 @@ export class GroupExecutor implements Executor {
 
   /** A command was written for the link, which is to leave at the end of the tick. */
   written(remote: RemoteExecutor): void {
-    this.#options.turns.written(remote.link);
+    this.#options.ticks.written(remote.link);
   }
 
   /** A command that was sent ahead was not run. */
@@ -234,7 +234,7 @@ export class GroupExecutor implements Executor {
   /** Ends the executor's use. */
   close(): void {
     this.#wait.close();
-    this.#options.turns.delete(this);
+    this.#options.ticks.delete(this);
   }
 
   // ---- commands
@@ -254,7 +254,7 @@ export class GroupExecutor implements Executor {
     command.bounds?.session?.moved();
     if (this.#leader !== this.#options.node) this.#setLeader(this.#options.node);
     const { losses } = pod;
-    this.#options.turns.touch(this.#turn, pod, losses);
+    this.#options.ticks.touch(this.#tick, pod, losses);
     const mark = reply.mark();
     const done = pod.execute(command, reply);
     if (done instanceof Promise) {
@@ -303,7 +303,7 @@ export class GroupExecutor implements Executor {
     if (pod?.role !== 'leader') return this.#find(attempt, reply);
     if (this.#leader !== this.#options.node) this.#setLeader(this.#options.node);
     const { losses } = pod;
-    this.#options.turns.touch(this.#turn, pod, losses);
+    this.#options.ticks.touch(this.#tick, pod, losses);
     const mark = reply.mark();
     const done = attempt.run(pod, reply);
     if (done instanceof Promise) {
@@ -324,7 +324,7 @@ export class GroupExecutor implements Executor {
     const own = await done;
     if (attempt.first.notRun === undefined) {
       // The tick in which it is answered is another one.
-      this.#options.turns.touch(this.#turn, pod, losses);
+      this.#options.ticks.touch(this.#tick, pod, losses);
       return own;
     }
     attempt.first.notRun = undefined;
@@ -425,7 +425,7 @@ export class GroupExecutor implements Executor {
       const { node } = this.#options;
       const asked = this.#leader;
       const done = attempt.run(place, reply, mayBeDone);
-      this.#options.turns.written(place.link);
+      this.#options.ticks.written(place.link);
       const answer = await done;
       // The replica was asked as a possible leader, and is the leader.
       if (asked === 0 && attempt.first.notRun === undefined && this.#leader === 0) {
@@ -437,9 +437,9 @@ export class GroupExecutor implements Executor {
       return answer ?? undefined;
     }
     const { losses } = place;
-    this.#options.turns.touch(this.#turn, place, losses);
+    this.#options.ticks.touch(this.#tick, place, losses);
     const answer = await attempt.run(place, reply, mayBeDone);
-    this.#options.turns.touch(this.#turn, place, losses);
+    this.#options.ticks.touch(this.#tick, place, losses);
     return answer ?? undefined;
   }
 
@@ -511,15 +511,15 @@ export class GroupExecutor implements Executor {
     // Notifications wait for the log, as replies do.
     const touch = (): void => {
       const pod = this.#pod;
-      if (pod !== undefined) this.#options.turns.touch(this.#turn, pod, pod.losses);
+      if (pod !== undefined) this.#options.ticks.touch(this.#tick, pod, pod.losses);
     };
     this.#listener = listener && touchingFirst(listener, touch);
     this.#pod?.follow(this.#listener);
   }
 
-  // ---- ticks: its `GroupTurns` ends those of all groups
+  // ---- ticks: its `GroupTicks` ends those of all groups
 
-  endTurn(): number {
+  endTick(): number {
     return -1;
   }
 

@@ -185,7 +185,7 @@ export class RemoteExecutor implements Executor {
   follow(): void {}
 
   /** Sends the requests of the tick. Answers come once they are settled. */
-  endTurn(): number {
+  endTick(): number {
     this.link.flush();
     return -1;
   }

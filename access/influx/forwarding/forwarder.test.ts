@@ -9,7 +9,7 @@ import type { LinkContext } from '../../../cluster-links/cluster-link.ts';
 import { ClusterListener } from '../../../cluster-links/cluster-listener.ts';
 import { OutcomeUnknownError } from '../../../contracts/series-store.ts';
 import { MemorySeriesStore } from '../http/testing/memory-series-store.ts';
-import { PeopleGate } from '../http/testing/people-gate.ts';
+import { PeopleAuthenticator } from '../http/testing/people-authenticator.ts';
 import { InfluxServer } from '../http/server.ts';
 import { Forwarder, type LeadingNode } from './forwarder.ts';
 import { httpPurpose, LinkStream } from './link-stream.ts';
@@ -42,7 +42,7 @@ class Node {
       host: '127.0.0.1',
       port: 0,
       store,
-      gate: new PeopleGate(store, (credentials) => {
+      authenticator: new PeopleAuthenticator(store, (credentials) => {
         this.requests++;
         if (credentials.kind !== 'password' || credentials.password !== 'right') return undefined;
         const everything = (): boolean => true;

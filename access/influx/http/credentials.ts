@@ -1,4 +1,4 @@
-// Credentials claimed by a request. The tenant gate verifies them.
+// Credentials claimed by a request. The tenant authenticator verifies them.
 
 import type { IncomingMessage } from 'node:http';
 import type { Credentials } from '../tenants/credentials.ts';

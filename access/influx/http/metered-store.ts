@@ -87,8 +87,8 @@ export class MeteredStore implements SeriesStore {
     this.#changed();
   }
 
-  endTurn(): number {
-    return this.#store.endTurn();
+  endTick(): number {
+    return this.#store.endTick();
   }
 
   whenSafe(position: number, then: () => void): void {

@@ -6,7 +6,7 @@ import { InfluxServer, type InfluxServerOptions } from './server.ts';
 import { type Answer, HttpClient, type RequestOptions } from './testing/http-client.ts';
 import { withGenerated } from './testing/generated-answers.ts';
 import { MemorySeriesStore } from './testing/memory-series-store.ts';
-import { PeopleGate } from './testing/people-gate.ts';
+import { PeopleAuthenticator } from './testing/people-authenticator.ts';
 
 let store: MemorySeriesStore;
 let server: InfluxServer;
@@ -440,7 +440,7 @@ describe('changes', () => {
     store.holdsSync = true;
     let answered = false;
     const answer = get('create database g', {}, { method: 'POST' }).then(() => (answered = true));
-    await until(() => store.turns > 0);
+    await until(() => store.ticks > 0);
     await json('show databases');
     expect(answered).toBe(false);
     store.sync();
@@ -560,7 +560,7 @@ describe('privileges', () => {
 
   test('refuse the whole query', async () => {
     store.change({ kind: 'createDatabase', database: 'e' });
-    await restart({ gate: new PeopleGate(store, () => reader) });
+    await restart({ authenticator: new PeopleAuthenticator(store, () => reader) });
     const headers = { Authorization: 'Token x' };
     const answer = async (q: string) => {
       const { status, text } = await get(q, {}, { headers });

@@ -4,7 +4,7 @@
 // behind it for its whole length, nor does one that goes on forget those before it. Requests of one connection keep their
 // order.
 
-import type { WaitingWork } from '../../gateway/round-turns.ts';
+import type { WaitingWork } from '../../gateway/round-queue.ts';
 
 interface WaitingRequest {
   /** Identity of its connection. */
@@ -39,8 +39,8 @@ export class RequestOrder implements WaitingWork<WaitingRequest> {
 
   take(): WaitingRequest {
     this.size--;
-    const isNewsTurn = ++this.#turn % newEvery === 0;
-    const [first, second] = isNewsTurn ? [this.#new, this.#known] : [this.#known, this.#new];
+    const isNewNext = ++this.#turn % newEvery === 0;
+    const [first, second] = isNewNext ? [this.#new, this.#known] : [this.#known, this.#new];
     const connection = first.take() ?? second.take()!;
     const requests = this.#requests.get(connection)!;
     const request = requests.shift()!;

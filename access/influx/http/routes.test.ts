@@ -4,7 +4,7 @@ import type { Credentials } from '../tenants/credentials.ts';
 import { InfluxServer, type InfluxServerOptions } from './server.ts';
 import { HttpClient } from './testing/http-client.ts';
 import { MemorySeriesStore } from './testing/memory-series-store.ts';
-import { PeopleGate } from './testing/people-gate.ts';
+import { PeopleAuthenticator } from './testing/people-authenticator.ts';
 
 let store: MemorySeriesStore;
 let server: InfluxServer;
@@ -188,8 +188,8 @@ describe('credentials', () => {
 
   test('come in four ways', async () => {
     await stop();
-    const gate = new PeopleGate(store, find);
-    await start({ gate });
+    const authenticator = new PeopleAuthenticator(store, find);
+    await start({ authenticator });
     const ways: [string, string?][] = [
       ['&u=admin&p=right'],
       ['', basic('admin', 'right')],
@@ -200,12 +200,12 @@ describe('credentials', () => {
     for (const way of ways) expect(await write(...way)).toEqual([204, '', undefined]);
     const password = { kind: 'password', user: 'admin', password: 'right' };
     const token = { kind: 'token', token: 'admin' };
-    expect(gate.seen).toEqual([password, password, password, token, token]);
+    expect(authenticator.seen).toEqual([password, password, password, token, token]);
   });
 
   test('are needed, and must be right', async () => {
     await stop();
-    await start({ gate: new PeopleGate(store, find) });
+    await start({ authenticator: new PeopleAuthenticator(store, find) });
     const realm = 'Basic realm="InfluxDB"';
     const unreadable = [401, 'unable to parse authentication credentials', realm];
     expect(await write('')).toEqual(unreadable);

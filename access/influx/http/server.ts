@@ -20,7 +20,7 @@ import type { TlsListeners } from '../../gateway/tls-context.ts';
 import type { ServerFacts } from '../statements/context.ts';
 import type { RequestMemory } from '../../admission/request-memory.ts';
 import type { GatewayAdmission } from '../../admission/gateway-admission.ts';
-import { type Caller, type Gate, isRefusal, type Refusal } from '../tenants/caller.ts';
+import { type Caller, type Authenticator, isRefusal, type Refusal } from '../tenants/caller.ts';
 import { wholeSpace } from '../tenants/tenant-space.ts';
 import { ClusterExchanges } from './cluster-exchanges.ts';
 import { BrowserGuard, refuseForeignPages } from './browser-guard.ts';
@@ -39,7 +39,7 @@ import { maxPipelined } from './pipelines.ts';
 import { PointWriter } from './point-writer.ts';
 import { QueryHandler } from './query-handler.ts';
 import { requestReads } from './request-reads.ts';
-import { type Arrival, RequestTurns } from './request-turns.ts';
+import { type Arrival, RequestQueue } from './request-queue.ts';
 import { type Execute, noQueryLimits, type QueryLimits } from './statement-runner.ts';
 import type { BodyLimits } from './request-body.ts';
 import { type Route, RouteTable } from './routes.ts';
@@ -59,7 +59,7 @@ export interface InfluxServerOptions {
    * Authenticates clients. Without it every client may do everything, regardless of its
    * credentials.
    */
-  gate?: Gate | undefined;
+  authenticator?: Authenticator | undefined;
   /** Absent while nothing is charged. */
   metering?: InfluxMetering | undefined;
   /** How much each tenant may have done; without it as much as it likes. Works with `metering` only. */
@@ -139,7 +139,7 @@ export class InfluxServer {
   readonly #sockets = new Set<Socket>();
   readonly #exchanges = new Set<Exchange>();
   readonly #connections = new TenantConnections();
-  readonly #turns = new RequestTurns((...arrived) => this.#begin(...arrived));
+  readonly #arrivals = new RequestQueue((...arrived) => this.#begin(...arrived));
   readonly #browsers: BrowserGuard;
   /** Caller of every request, where authentication is off. */
   readonly #unauthenticated: Caller;
@@ -224,22 +224,22 @@ export class InfluxServer {
       noDelay: true,
     };
     const serve = (request: IncomingMessage, response: ServerResponse): void =>
-      this.#turns.arrived(request, response, { expectsContinue: false, isForwarded: false });
+      this.#arrivals.arrived(request, response, { expectsContinue: false, isForwarded: false });
     this.#server = options.tls?.createHttpServer(http, serve) ?? createServer(http, serve);
     const server = this.#server;
     server.maxConnections = options.maxConnections;
     server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
-      this.#turns.arrived(request, response, { expectsContinue: true, isForwarded: false }),
+      this.#arrivals.arrived(request, response, { expectsContinue: true, isForwarded: false }),
     );
     this.#forwarded = this.#forwardedServer(http);
     server.on('connection', (socket) => {
       this.#sockets.add(socket);
-      this.#turns.connected(socket);
+      this.#arrivals.connected(socket);
       socket.once('close', () => this.#sockets.delete(socket));
     });
     server.on('drop', () => counters.rejectedConnections++);
     server.on('clientError', refuse);
-    options.gate?.onChange(() => this.#endOthers());
+    options.authenticator?.onChange(() => this.#endOthers());
   }
 
   /** Forwarding nodes keep their connections open without a limit, and add a header. */
@@ -247,10 +247,10 @@ export class InfluxServer {
     const { maxHeaderBytes } = this.#options;
     const options = { ...http, keepAliveTimeout: 0, maxHeaderSize: maxHeaderBytes + 4096 };
     const server = createServer(options, (request, response) =>
-      this.#turns.arrived(request, response, { expectsContinue: false, isForwarded: true }),
+      this.#arrivals.arrived(request, response, { expectsContinue: false, isForwarded: true }),
     );
     server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
-      this.#turns.arrived(request, response, { expectsContinue: true, isForwarded: true }),
+      this.#arrivals.arrived(request, response, { expectsContinue: true, isForwarded: true }),
     );
     server.on('clientError', refuse);
     return server;
@@ -291,7 +291,7 @@ export class InfluxServer {
     });
     this.#server.closeIdleConnections();
     const deadline = performance.now() + graceMs;
-    while (this.#exchanges.size + this.#turns.waiting > 0 && performance.now() < deadline) {
+    while (this.#exchanges.size + this.#arrivals.waiting > 0 && performance.now() < deadline) {
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
     this.#queries.cancelAll();
@@ -398,8 +398,8 @@ export class InfluxServer {
   }
 
   async #callerOf(exchange: Exchange, route: Route): Promise<Caller> {
-    const { gate } = this.#options;
-    if (gate === undefined) return this.#unauthenticated;
+    const { authenticator } = this.#options;
+    if (authenticator === undefined) return this.#unauthenticated;
     const { request, parameters } = exchange;
     const address = exchange.clientHost;
     let credentials = readCredentials(request, parameters);
@@ -407,7 +407,7 @@ export class InfluxServer {
       await this.#queries.readForm(exchange);
       credentials = readCredentials(request, parameters);
     }
-    const entered = await gate.enter(credentials, address);
+    const entered = await authenticator.enter(credentials, address);
     if (isRefusal(entered)) throw refused(entered, route.isV2);
     // Revoked while it was being looked at.
     if (entered.ended) throw refused(revokedCredentials, route.isV2);

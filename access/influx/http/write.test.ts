@@ -386,7 +386,7 @@ describe('safety', () => {
       answered = true;
       return value;
     });
-    await until(() => store.turns > 0);
+    await until(() => store.ticks > 0);
     await new Promise((go) => setTimeout(go, 50));
     expect(answered).toBe(false);
     store.sync();
@@ -400,7 +400,7 @@ describe('safety', () => {
       answered = true;
       return value;
     });
-    await until(() => store.turns > 0);
+    await until(() => store.ticks > 0);
     await new Promise((go) => setTimeout(go, 50));
     expect(answered).toBe(false);
     store.sync();
@@ -450,10 +450,10 @@ describe('safety', () => {
     const together = () => Promise.all(Array.from({ length: 50 }, (_, i) => write(`m v=1 ${i}`)));
     // Connections are accepted one in a turn.
     await together();
-    const before = store.turns;
+    const before = store.ticks;
     const answers = await together();
     expect(answers.every(({ status }) => status === 204)).toBe(true);
-    expect(store.turns - before).toBeLessThan(25);
+    expect(store.ticks - before).toBeLessThan(25);
   });
 });
 

@@ -59,7 +59,7 @@ export class FieldSlot {
   }
 
   /** Makes the column of this type the current one. The row under way loses a value of another type. */
-  turn(type: FieldType, row: number): void {
+  convert(type: FieldType, row: number): void {
     const code = fieldTypeCodes[type];
     if (this.type >= 0 && this.column.active) this.column.disclaim(row);
     this.columns ??= [];

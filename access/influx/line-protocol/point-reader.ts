@@ -173,7 +173,7 @@ export class PointReader {
         if (c === letterI) {
           if (negative) whole = 0 - whole;
           c = buf[++i]!;
-          if (slot.type !== integerCode) slot.turn('integer', row);
+          if (slot.type !== integerCode) slot.convert('integer', row);
           const column = slot.column;
           touched[values++] = column;
           if (column.ready === row) {
@@ -203,7 +203,7 @@ export class PointReader {
           }
           if ((c === comma || c === space || c === newline) && value === value) {
             if (negative) value = -value;
-            if (slot.type !== floatCode) slot.turn('float', row);
+            if (slot.type !== floatCode) slot.convert('float', row);
             const column = slot.column;
             touched[values++] = column;
             if (column.ready === row) {
@@ -339,7 +339,7 @@ export class PointReader {
     const kind = number.read(buf, start);
     if (kind === decimal.notNumber) return badLine;
     const type = numberTypes[kind]!;
-    if (slot.type !== fieldTypeCodes[type]) slot.turn(type, row);
+    if (slot.type !== fieldTypeCodes[type]) slot.convert(type, row);
     const { column } = slot;
     if (kind === decimal.wideInteger || kind === decimal.wideUnsigned) {
       if (column.ignored) this.ignored++;
@@ -366,7 +366,7 @@ export class PointReader {
     const length = booleanLength(buf, start);
     if (length === 0) return badLine;
     const code = fieldTypeCodes.boolean;
-    if (slot.type !== code) slot.turn('boolean', row);
+    if (slot.type !== code) slot.convert('boolean', row);
     this.put(group, slot.column, row, (c | 0x20) === 0x74 ? 1 : 0);
     return start + length;
   }
@@ -392,7 +392,7 @@ export class PointReader {
       }
     }
     const { batch } = this;
-    if (slot.type !== fieldTypeCodes.string) slot.turn('string', row);
+    if (slot.type !== fieldTypeCodes.string) slot.convert('string', row);
     if (slot.ignored) this.ignored++;
     else {
       if (this.texts++ === 0) {

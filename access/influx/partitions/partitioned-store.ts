@@ -23,7 +23,7 @@ import { BatchSplitter, SeriesPlaces } from './batch-splitter.ts';
 import { mergedScan } from './merged-scan.ts';
 import { mergedNames } from './merged-names.ts';
 import { together } from './together.ts';
-import { TurnPositions } from './turn-positions.ts';
+import { TickPositions } from './tick-positions.ts';
 
 export interface Partition extends SeriesStore, DatabaseSource {
   /** Like `change`, ignoring the database's properties. */
@@ -46,7 +46,7 @@ export class PartitionedStore implements Partition {
   readonly #align: () => MaybePromise<void>;
   readonly #places: SeriesPlaces;
   readonly #splitters: BatchSplitter[] = [];
-  readonly #turns: TurnPositions;
+  readonly #ticks: TickPositions;
   /** A change has failed after some partitions had made it. */
   #isUneven = false;
 
@@ -55,7 +55,7 @@ export class PartitionedStore implements Partition {
     this.#first = partitions[0]!;
     this.#align = align;
     this.#places = new SeriesPlaces(partitions.length);
-    this.#turns = new TurnPositions(partitions);
+    this.#ticks = new TickPositions(partitions);
   }
 
   // ---- databases
@@ -231,14 +231,14 @@ export class PartitionedStore implements Partition {
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
-  // ---- turns
+  // ---- ticks
 
-  endTurn(): number {
-    return this.#turns.end();
+  endTick(): number {
+    return this.#ticks.end();
   }
 
   whenSafe(position: number, then: () => void): void {
-    this.#turns.whenSafe(position, then);
+    this.#ticks.whenSafe(position, then);
   }
 }
 

@@ -327,9 +327,9 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
     return this.#read((place) => place.seriesCardinality(selection));
   }
 
-  // ---- turns: answers of a group come once they are committed
+  // ---- ticks: answers of a group come once they are committed
 
-  endTurn(): number {
+  endTick(): number {
     return -1;
   }
 

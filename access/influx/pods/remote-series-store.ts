@@ -316,9 +316,9 @@ export class RemoteSeriesStore implements SeriesStore, DatabaseSource {
     }
   }
 
-  // ---- turns: answers come once they are as safe as they are to be
+  // ---- ticks: answers come once they are as safe as they are to be
 
-  endTurn(): number {
+  endTick(): number {
     return -1;
   }
 

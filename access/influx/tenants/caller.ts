@@ -25,7 +25,7 @@ export interface Refusal {
 }
 
 /** Lets requests in. */
-export interface Gate {
+export interface Authenticator {
   /** `address` is where the request comes from. */
   enter(credentials: Credentials | undefined, address: string): MaybePromise<Caller | Refusal>;
   /** Calls back whenever callers may have ended, or may do less than before. */

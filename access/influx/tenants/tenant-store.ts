@@ -131,8 +131,8 @@ export class TenantStore implements SeriesStore {
   // ---- one tick for all tenants
   //
 
-  endTurn(): number {
-    return this.#store.endTurn();
+  endTick(): number {
+    return this.#store.endTick();
   }
 
   whenSafe(position: number, then: () => void): void {

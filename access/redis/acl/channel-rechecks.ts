@@ -2,7 +2,7 @@
 // the change is answered; many, in slices after it, one client after the other.
 
 import type { Permissions } from './acl-user.ts';
-import { sharedTurns } from '../shared-turns.ts';
+import { sharedSlices } from '../shared-slices.ts';
 
 // Matches of a name with a pattern: a millisecond or two.
 const sliceMatches = 20_000;
@@ -43,7 +43,7 @@ export class ChannelRechecks {
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    sharedTurns.add(() => {
+    sharedSlices.add(() => {
       this.#isScheduled = false;
       this.#left = sliceMatches;
       if (this.#queue.length === 0) return;

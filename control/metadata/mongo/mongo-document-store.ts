@@ -55,7 +55,7 @@ export class MongoDocumentStore implements DocumentStore {
   #pull: Promise<unknown> = Promise.resolve();
   /** Starts when `#pull` is done; callers until then share it. */
   #nextPull: Promise<void> | undefined;
-  #lastTurn: Promise<unknown> = Promise.resolve();
+  #lastQueued: Promise<unknown> = Promise.resolve();
   #checkpointing: Promise<void> | undefined;
 
   /** Nothing is sent before the first call. Throws when the URI is not one. */
@@ -117,8 +117,8 @@ export class MongoDocumentStore implements DocumentStore {
       return body === undefined ? { collection, id } : { collection, id, body };
     });
     const deadline = new Deadline(this.#timeoutMs);
-    const done = this.#lastTurn.then(() => this.#write(writes, changes, deadline));
-    this.#lastTurn = done.catch(() => {});
+    const done = this.#lastQueued.then(() => this.#write(writes, changes, deadline));
+    this.#lastQueued = done.catch(() => {});
     try {
       const first = await done;
       for (const hint of this.#hintListeners) hint();
@@ -205,7 +205,7 @@ export class MongoDocumentStore implements DocumentStore {
   async close(): Promise<void> {
     this.#hintListeners.clear();
     const closing = [...this.#followers].map((follower) => follower.close());
-    await this.#lastTurn;
+    await this.#lastQueued;
     while (this.#checkpointing !== undefined) await this.#checkpointing;
     if (this.#hints !== undefined) closing.push(this.#hints.close());
     await this.#connection.close();

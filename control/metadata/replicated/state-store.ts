@@ -15,7 +15,7 @@ const formatVersion = 1;
 const separator = '\0';
 const afterSeparator = '\x01';
 const metaKey = 'm';
-/** Bytes put into a batch between two turns of the event loop. */
+/** Bytes put into a batch between two ticks of the event loop. */
 const sliceBytes = 512 * 1024;
 
 interface Meta extends StateHead {

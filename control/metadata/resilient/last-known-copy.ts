@@ -98,7 +98,7 @@ export class LastKnownCopy {
   /** The copy must be rewritten: it lacks changes, or there was a gap. */
   #isStale = true;
   #waiting = 0;
-  #lastTurn: Promise<void> = Promise.resolve();
+  #lastQueued: Promise<void> = Promise.resolve();
 
   /** `onOutcome` hears of every attempt to write. */
   constructor(path: string, onOutcome: (error: Error | undefined) => void) {
@@ -110,7 +110,7 @@ export class LastKnownCopy {
   add(changes: readonly DocumentChange[], snapshot: () => Snapshot): void {
     // A disk this slow gets it all in one, when it comes to it.
     if (this.#waiting >= longestQueue) this.#isStale = true;
-    else this.#inTurn(() => this.#add(changes, snapshot));
+    else this.#serialized(() => this.#add(changes, snapshot));
   }
 
   async #add(changes: readonly DocumentChange[], snapshot: () => Snapshot): Promise<void> {
@@ -131,12 +131,12 @@ export class LastKnownCopy {
 
   /** All there is has been replaced. */
   replace(snapshot: () => Snapshot): void {
-    this.#inTurn(() => this.#rewrite(snapshot()));
+    this.#serialized(() => this.#rewrite(snapshot()));
   }
 
   /** Marks the copy as complete as of now. Also retries failed writes. */
   confirm(snapshot: () => Snapshot): void {
-    this.#inTurn(async () => {
+    this.#serialized(async () => {
       if (this.#isStale) await this.#rewrite(snapshot());
       const now = new Date();
       await utimes(this.#path, now, now);
@@ -144,13 +144,13 @@ export class LastKnownCopy {
   }
 
   async close(): Promise<void> {
-    await this.#lastTurn;
+    await this.#lastQueued;
     await this.#file?.close();
   }
 
-  #inTurn(action: () => Promise<void>): void {
+  #serialized(action: () => Promise<void>): void {
     this.#waiting++;
-    this.#lastTurn = this.#lastTurn
+    this.#lastQueued = this.#lastQueued
       .then(action)
       .then(() => undefined)
       .catch((error: Error) => error)

@@ -12,7 +12,7 @@ import { pointFiles, removeShardFiles } from './shard-files.ts';
 import { counted, type Counts } from './testing/counted-parts.ts';
 import { appendPoints, findSeries } from './testing/point-columns.ts';
 import { seeded } from './testing/seeded.ts';
-import { type ModelRow, type Piece, readByTurns, type Values } from './testing/shard-model.ts';
+import { type ModelRow, type Piece, readInterleaved, type Values } from './testing/shard-model.ts';
 import { directory, smallParts, startSeconds } from './testing/shard-trial.ts';
 
 const fields = [
@@ -69,7 +69,7 @@ function request(more: Partial<ShardScanRequest> = {}): ShardScanRequest {
 function scan(more: Partial<ShardScanRequest> = {}): Piece[][] {
   const view = inOneGo(shard.scan(request(more)).slices);
   try {
-    return readByTurns(Array.from(view.series, (series) => view.cursor(series)));
+    return readInterleaved(Array.from(view.series, (series) => view.cursor(series)));
   } finally {
     view.close();
   }
@@ -188,7 +188,7 @@ test('a scan outlives compaction, deletion, closing and the removal of the files
   expect(disk.list(directory)).toEqual([]);
   expect(counts.releases).toBe(4);
   const [series] = view.series;
-  expect(times(readByTurns([view.cursor(series!)])[0]!)).toEqual(range(0, 81));
+  expect(times(readInterleaved([view.cursor(series!)])[0]!)).toEqual(range(0, 81));
   view.close();
   view.close();
   expect(counts.releases).toBe(5);

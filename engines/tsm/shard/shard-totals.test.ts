@@ -10,7 +10,7 @@ import type { Shard } from './shard.ts';
 import type { ShardTotals, TotalsRequest } from './shard-totals.ts';
 import { appendPoints, findSeries, type ModelPoint } from './testing/point-columns.ts';
 import { seeded } from './testing/seeded.ts';
-import { type ModelField, type ModelRow, readByTurns } from './testing/shard-model.ts';
+import { type ModelField, type ModelRow, readInterleaved } from './testing/shard-model.ts';
 import { directory, smallParts, startSeconds } from './testing/shard-trial.ts';
 
 const fields: readonly ModelField[] = [
@@ -103,7 +103,7 @@ function fromScan(shard: Shard, request: TotalsRequest): Map<string, Total> {
   const totals = new Map<string, Total>();
   const scan = inOneGo(shard.scan({ ...request, summaries: undefined, descending: false }).slices);
   const width = Number(request.summaries!.width);
-  const pieces = readByTurns(Array.from(scan.series, (series) => scan.cursor(series)));
+  const pieces = readInterleaved(Array.from(scan.series, (series) => scan.cursor(series)));
   pieces.forEach((all, i) => {
     const tags = request.tags.map((tag) => shard.index.tagValue(scan.series[i]!, tag)).join();
     for (const row of all.flat() as ModelRow[]) {

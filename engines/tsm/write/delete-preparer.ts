@@ -5,7 +5,7 @@ import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
 import { unwaiting } from '../../../universal-row/slices.ts';
 import type { SeriesSelection } from '../../../contracts/series-store.ts';
 import type { LiveShard } from '../live-shard.ts';
-import { Op, putF64, putSeries, putU32, putU8 } from '../words/words.ts';
+import { Op, putF64, putSeries, putU32, putU8 } from '../ops/op-codec.ts';
 
 export function putDrop(into: RecordBatchWriter, shard: number): void {
   putU8(into, Op.drop);

@@ -26,7 +26,7 @@ export class ShardDraft {
   first = 0;
   last = 0;
   delta = 0;
-  /** The shard is there, or the words say that it is to be made. */
+  /** The shard is there, or the ops say that it is to be made. */
   isKnown: boolean;
   /** The next series' number. */
   seriesCount: number;

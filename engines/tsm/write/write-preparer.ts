@@ -19,8 +19,8 @@ import type {
 } from '../../series-engine.ts';
 import { type Catalog, inForce, type PolicyState, type ShardSpan, spanFor } from '../catalog.ts';
 import type { LiveShard } from '../live-shard.ts';
-import { Scratch } from '../words/scratch.ts';
-import { GroupWords, hasValues, type SelectedRows } from './group-words.ts';
+import { Scratch } from '../ops/scratch.ts';
+import { GroupEncoder, hasValues, type SelectedRows } from './group-encoder.ts';
 import { HandleNumbersByShard } from './handle-numbers.ts';
 import { largerPoints } from './point-size.ts';
 import { type DatabaseShare, SeriesLimit } from './series-limit.ts';
@@ -65,7 +65,7 @@ export class WritePreparer {
   #database = '';
   #policyName = '';
   #policy!: PolicyState;
-  #words!: GroupWords;
+  #encoder!: GroupEncoder;
   #outcome!: WriteOutcome;
   #databaseSeries = 0;
   #maxPointBytes = Infinity;
@@ -100,7 +100,7 @@ export class WritePreparer {
     this.#batch = batch;
     this.#database = database;
     this.#policyName = policyName;
-    this.#words = new GroupWords(batch, this.#scratch, into);
+    this.#encoder = new GroupEncoder(batch, this.#scratch, into);
     const start = into.pos;
     this.#outcome = { written: 0, dropped: 0, error: undefined };
     this.#draft = undefined;
@@ -119,7 +119,7 @@ export class WritePreparer {
       this.#scratch.clear();
       this.#prepareGroup(database, group, oldest);
     }
-    // Without words there is nothing to apply or discard.
+    // Without ops there is nothing to apply or discard.
     if (isFirst && into.pos === start) this.#drafts.length = 0;
     return this.#outcome;
   }
@@ -148,7 +148,7 @@ export class WritePreparer {
     }
   }
 
-  /** The words were applied. */
+  /** The ops were applied. */
   settle(): void {
     this.#drafts.length = 0;
   }
@@ -373,7 +373,7 @@ export class WritePreparer {
     draft.countNewSeries(measurement, added.length);
     this.#databaseSeries += added.length;
     const isNew = known < 0;
-    this.#words.put(draft, group, measurement, isNew, added, rows, series);
+    this.#encoder.put(draft, group, measurement, isNew, added, rows, series);
     this.#outcome.written += rows.count;
   }
 

@@ -107,18 +107,18 @@ test('who comes back with much does not go before who comes back with little', a
   expect(ran.indexOf('light')).toBeLessThanOrEqual(2);
 });
 
-test('before a dear turn of another tenant, what was answered leaves', async () => {
+test('before a expensive turn of another tenant, what was answered leaves', async () => {
   const { queue, ran, work } = setUp();
   // So many that it is known what one of them takes.
-  for (let i = 0; i < 20; i++) queue.enqueue(batchRequest(1, work('dear', 1.5)));
+  for (let i = 0; i < 20; i++) queue.enqueue(batchRequest(1, work('expensive', 1.5)));
   await drained(queue);
   queue.afterSlice = () => ran.push('leaves');
   ran.length = 0;
   queue.enqueue(batchRequest(2, work('cheap', 0.1)));
   queue.enqueue(batchRequest(3, work('cheap', 0.1)));
-  queue.enqueue(batchRequest(1, work('dear', 1.5)));
+  queue.enqueue(batchRequest(1, work('expensive', 1.5)));
   await drained(queue);
-  expect(ran).toEqual(['cheap', 'cheap', 'leaves', 'dear', 'leaves']);
+  expect(ran).toEqual(['cheap', 'cheap', 'leaves', 'expensive', 'leaves']);
 });
 
 test('tenants that always have work get the processor by their weights', async () => {

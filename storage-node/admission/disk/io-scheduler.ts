@@ -4,7 +4,7 @@
 // queues of their own, served 4:1, and few large reads run at a time, as one that runs cannot be interrupted. While one
 // tenant only reads the disk, nothing is queued or counted.
 
-import type { ReadGate } from '../../../engines/engine.ts';
+import type { ReadScheduler } from '../../../engines/engine.ts';
 import { largeWorkBytes } from '../../../contracts/pod-admission.ts';
 import { IoWorkers } from './io-workers.ts';
 import { TenantQueue } from '../tenant-queue.ts';
@@ -62,7 +62,7 @@ interface Class {
   readonly share: number;
 }
 
-export class IoScheduler implements ReadGate {
+export class IoScheduler implements ReadScheduler {
   /** Reads that had to wait, and milliseconds that they did. */
   waited = 0;
   waitedMs = 0;

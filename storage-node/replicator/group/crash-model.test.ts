@@ -21,7 +21,7 @@ class History {
   #last = 0;
   /** Up to here nothing may be lost in a power cut. */
   #promised = 0;
-  /** Up to here turns were told that they are settled: the end of the process takes nothing of that. */
+  /** Up to here ticks were told that they are settled: the end of the process takes nothing of that. */
   #settled = 0;
   /** Up to here the engine has all on disk. */
   #engineIndex = 0;
@@ -78,7 +78,7 @@ class History {
     // A large frame found the disk full: the process is about to end.
     if (f.fatal !== undefined) return;
     if (what < 12) {
-      this.#turn();
+      this.#tick();
     } else if (what < 15) {
       await new Promise(setImmediate);
     } else if (what === 15) {
@@ -95,11 +95,11 @@ class History {
       const room = this.#pick(3) === 0 ? Infinity : this.#pick(3000);
       f.disk.capacityBytes = f.disk.usedBytes() + room;
     } else {
-      for (let turns = this.#pick(6); turns > 0; turns--) await new Promise(setImmediate);
+      for (let ticks = this.#pick(6); ticks > 0; ticks--) await new Promise(setImmediate);
     }
   }
 
-  #turn(): void {
+  #tick(): void {
     const { log } = this.#f;
     const before = this.#last;
     const count = this.#pick(4);
@@ -118,7 +118,7 @@ class History {
     let position: number;
     try {
       // Reads are served as well: what they saw must not go either.
-      position = log.endTurn(0);
+      position = log.endTick(0);
     } catch (error) {
       if (!(error instanceof LogWriteError)) throw error;
       expect(log.lastIndex).toBe(before);
@@ -227,8 +227,8 @@ test(`${seeds} damaged logs are reported, or have lost nothing that was synced`,
     const pick = (count: number) => Math.floor(rng.next() * count);
     const f = new LogFixture({ seed, segmentBytes: 1024 << pick(4) });
     await f.open();
-    const turns = 5 + pick(30);
-    for (let i = 1; i <= turns; i++) await f.write(`${i}:`.padEnd(pick(400), 'd'));
+    const ticks = 5 + pick(30);
+    for (let i = 1; i <= ticks; i++) await f.write(`${i}:`.padEnd(pick(400), 'd'));
     await new Promise(setImmediate);
     f.kill();
     const names = f.segments();
@@ -239,8 +239,8 @@ test(`${seeds} damaged logs are reported, or have lost nothing that was synced`,
     try {
       await f.open();
       // Without a later word on what was synced, the last frame alone may be taken for torn.
-      if (f.log.lastIndex < turns - 1) {
-        throw new Error(`seed ${seed}: ${f.log.lastIndex} of ${turns} entries, and no report`);
+      if (f.log.lastIndex < ticks - 1) {
+        throw new Error(`seed ${seed}: ${f.log.lastIndex} of ${ticks} entries, and no report`);
       }
       for (const [index, payload] of f.replayed)
         expect(payload).toMatch(new RegExp(`^${index}:|^d`));

@@ -29,7 +29,7 @@ describe('entries', () => {
     await f.open();
     expect(f.entry('a')).toBe(1);
     expect(f.entry('b')).toBe(2);
-    f.log.endTurn();
+    f.log.endTick();
     await f.write('c');
     await f.log.close();
 
@@ -55,18 +55,18 @@ describe('entries', () => {
     f.log.begin();
     expect(f.log.end()).toBe(0);
     expect(f.entry('b')).toBe(2);
-    await f.safe(f.log.endTurn());
+    await f.safe(f.log.endTick());
     f.crash();
     await f.open();
     expect([...f.replayed.values()]).toEqual(['a', 'b']);
   });
 
-  test('of a turn make one frame and one write', async () => {
+  test('of a tick make one frame and one write', async () => {
     const f = new LogFixture();
     await f.open();
     const frames = f.log.status().frames;
     const writes = f.disk.calls.get('write')!;
-    f.turn('a', 'b', 'c');
+    f.tick('a', 'b', 'c');
     expect(f.log.status().frames).toBe(frames + 1);
     expect(f.disk.calls.get('write')).toBe(writes + 1);
   });
@@ -107,7 +107,7 @@ describe('entries', () => {
     await f.open({ appliedIndex: 5 });
     expect(f.log.lastIndex).toBe(5);
     expect(f.entry('six')).toBe(6);
-    f.log.endTurn();
+    f.log.endTick();
     await f.log.close();
     await f.open({ appliedIndex: 5 });
     expect([...f.replayed]).toEqual([[6, 'six']]);
@@ -120,7 +120,7 @@ describe('entries', () => {
     const first = f.entry('before');
     f.entry(huge);
     f.entry('after');
-    await f.safe(f.log.endTurn());
+    await f.safe(f.log.endTick());
     expect(f.log.writer.buf.length).toBe(64 * 1024);
     f.crash();
     await f.open();
@@ -128,11 +128,11 @@ describe('entries', () => {
     expect([f.replayed.get(1), f.replayed.get(3)]).toEqual(['before', 'after']);
   });
 
-  test('of one turn may be more than a frame can count', async () => {
+  test('of one tick may be more than a frame can count', async () => {
     const f = new LogFixture({ segmentBytes: 1 << 20 });
     await f.open();
     for (let i = 0; i < 70_000; i++) f.entry('e');
-    await f.safe(f.log.endTurn());
+    await f.safe(f.log.endTick());
     f.crash();
     await f.open();
     expect(f.replayed.size).toBe(70_000);
@@ -146,25 +146,25 @@ describe('fsync', () => {
     const syncs = f.disk.calls.get('sync')!;
     f.disk.stallSyncs();
     const order: number[] = [];
-    for (let i = 1; i <= 5; i++) f.log.whenSettled(f.turn(`t${i}`), () => order.push(i));
+    for (let i = 1; i <= 5; i++) f.log.whenSettled(f.tick(`t${i}`), () => order.push(i));
     await new Promise(setImmediate);
     expect(order).toEqual([]);
     expect(f.disk.calls.get('sync')).toBe(syncs + 1);
     f.disk.resumeSyncs();
     await expect.poll(() => order).toEqual([1, 2, 3, 4, 5]);
     expect(f.disk.calls.get('sync')).toBe(syncs + 2);
-    expect(f.log.endTurn()).toBe(-1);
+    expect(f.log.endTick()).toBe(-1);
   });
 
-  test('always: a turn of reads waits for what it may have seen', async () => {
+  test('always: a tick of reads waits for what it may have seen', async () => {
     const f = new LogFixture();
     await f.open();
     f.disk.stallSyncs();
-    const position = f.turn('a');
-    expect(f.log.endTurn()).toBe(position);
+    const position = f.tick('a');
+    expect(f.log.endTick()).toBe(position);
     f.disk.resumeSyncs();
     await f.safe(position);
-    expect(f.log.endTurn()).toBe(-1);
+    expect(f.log.endTick()).toBe(-1);
   });
 
   test('everysec: once a second while something is written, then a mark, then no timer', async () => {
@@ -172,8 +172,8 @@ describe('fsync', () => {
     const f = new LogFixture({ fsync: 'everysec' });
     await f.open();
     expect(vi.getTimerCount()).toBe(0);
-    expect(f.turn('a')).toBe(-1);
-    f.turn('b');
+    expect(f.tick('a')).toBe(-1);
+    f.tick('b');
     expect(f.log.status().durableLsn).toBeLessThan(f.log.status().appendedLsn);
     await vi.advanceTimersByTimeAsync(1000);
     await expect.poll(() => f.log.status().durableLsn).toBe(f.log.status().appendedLsn);
@@ -182,7 +182,7 @@ describe('fsync', () => {
     await vi.advanceTimersByTimeAsync(1000);
     expect(f.disk.contents(f.path(f.segments()[0]!)).length).toBe(size + 48);
     expect(vi.getTimerCount()).toBe(0);
-    expect(f.log.endTurn()).toBe(-1);
+    expect(f.log.endTick()).toBe(-1);
   });
 
   test('everysec: replies wait once the disk is two seconds behind', async () => {
@@ -194,15 +194,15 @@ describe('fsync', () => {
     });
     await f.open();
     f.disk.stallSyncs();
-    f.turn('a');
+    f.tick('a');
     now = 1000;
     await vi.advanceTimersByTimeAsync(1000);
-    expect(f.turn('b')).toBe(-1);
+    expect(f.tick('b')).toBe(-1);
     now = 2500;
-    const position = f.turn('c');
+    const position = f.tick('c');
     expect(position).toBeGreaterThan(0);
     expect(f.log.status().pendingFsyncMs).toBe(1500);
-    expect(f.log.endTurn()).toBe(-1);
+    expect(f.log.endTick()).toBe(-1);
     let replied = false;
     f.log.whenSettled(position, () => {
       replied = true;
@@ -210,16 +210,16 @@ describe('fsync', () => {
     expect(replied).toBe(false);
     f.disk.resumeSyncs();
     await expect.poll(() => replied).toBe(true);
-    expect(f.log.status().delayedTurns).toBe(1);
+    expect(f.log.status().delayedTicks).toBe(1);
   });
 
   test('no: never, but full segments are synced', async () => {
     const f = new LogFixture({ fsync: 'no' });
     await f.open();
-    f.turn('a');
+    f.tick('a');
     await new Promise(setImmediate);
     expect(f.log.status().fsyncs).toBe(0);
-    for (const payload of numbered(60)) f.turn(payload);
+    for (const payload of numbered(60)) f.tick(payload);
     await expect.poll(() => f.segments().every((name) => !name.endsWith('.new'))).toBe(true);
     expect(f.log.status().fsyncs).toBeGreaterThan(0);
   });
@@ -229,14 +229,14 @@ describe('fsync', () => {
     await f.open();
     f.disk.stallSyncs();
     let replied = false;
-    f.log.whenSettled(f.turn('a'), () => {
+    f.log.whenSettled(f.tick('a'), () => {
       replied = true;
     });
     expect(replied).toBe(false);
     f.log.fsyncPolicy = 'everysec';
     expect(replied).toBe(true);
     f.log.fsyncPolicy = 'always';
-    expect(f.log.endTurn()).toBeGreaterThan(0);
+    expect(f.log.endTick()).toBeGreaterThan(0);
     f.disk.resumeSyncs();
     await f.log.close();
   });
@@ -246,14 +246,14 @@ describe('fsync', () => {
     await f.open();
     f.disk.fault = (operation) => (operation === 'sync' ? 'EIO' : undefined);
     let replied = false;
-    f.log.whenSettled(f.turn('a'), () => {
+    f.log.whenSettled(f.tick('a'), () => {
       replied = true;
     });
     await expect.poll(() => f.fatal?.message).toContain('EIO');
     f.disk.fault = () => undefined;
     await new Promise(setImmediate);
     expect(replied).toBe(false);
-    expect(() => f.log.endTurn()).toThrow('EIO');
+    expect(() => f.log.endTick()).toThrow('EIO');
     expect(f.log.failure).toBe(f.fatal);
     await f.log.close();
   });
@@ -262,7 +262,7 @@ describe('fsync', () => {
     const f = new LogFixture();
     await f.open();
     f.disk.fault = (operation) => (operation === 'write' ? 'EIO' : undefined);
-    expect(() => f.turn('a')).toThrow('EIO');
+    expect(() => f.tick('a')).toThrow('EIO');
     expect(f.fatal?.message).toContain('EIO');
   });
 });
@@ -273,7 +273,7 @@ describe('segments', () => {
     await f.open();
     f.disk.stallSyncs();
     let position = 0;
-    for (const payload of numbered(60)) position = f.turn(payload);
+    for (const payload of numbered(60)) position = f.tick(payload);
     expect(f.segments()).toEqual(['seg-0000000001', 'seg-0000000002.new', 'seg-0000000003.new']);
     f.disk.resumeSyncs();
     await f.safe(position);
@@ -365,10 +365,10 @@ describe('identity', () => {
 });
 
 describe('damage', () => {
-  const written = async (...turns: string[][]) => {
+  const written = async (...ticks: string[][]) => {
     const f = new LogFixture();
     await f.open();
-    for (const turn of turns) await f.write(...turn);
+    for (const tick of ticks) await f.write(...tick);
     return f;
   };
 
@@ -441,8 +441,8 @@ describe('damage', () => {
   test('a torn end was promised to nobody, and is cut', async () => {
     const f = new LogFixture({ fsync: 'no' });
     await f.open();
-    f.turn('kept');
-    f.turn('torn');
+    f.tick('kept');
+    f.tick('torn');
     f.kill();
     spoil(f, 'seg-0000000001', 'torn');
     await f.open();
@@ -519,13 +519,13 @@ describe('a full disk', () => {
     await f.log.close();
   });
 
-  test('that cannot take a turn whole takes nothing of it', async () => {
+  test('that cannot take a tick whole takes nothing of it', async () => {
     const { f, written } = await fillUp();
     const before = f.log.status();
     // Larger than what one frame gathers: a part is in the file before the rest fails.
     for (let i = 0; i < 3; i++) f.entry('n'.repeat(100));
     for (let i = 0; i < 10; i++) f.entry('n'.repeat(1 << 20));
-    expect(() => f.log.endTurn()).toThrow(
+    expect(() => f.log.endTick()).toThrow(
       expect.objectContaining({
         name: 'LogWriteError',
         message: expect.stringMatching('disk full'),
@@ -543,7 +543,7 @@ describe('a full disk', () => {
     await f.log.close();
   });
 
-  test('undoes a turn that has already gone through several segments', async () => {
+  test('undoes a tick that has already gone through several segments', async () => {
     const f = new LogFixture({ capacityBytes: 20 << 20, segmentBytes: 1 << 20 });
     await f.open();
     await f.write('before');
@@ -551,7 +551,7 @@ describe('a full disk', () => {
     f.entry('a'.repeat(9 << 20));
     f.entry('b'.repeat(9 << 20));
     f.entry('c'.repeat(9 << 20));
-    expect(() => f.log.endTurn()).toThrow('disk full');
+    expect(() => f.log.endTick()).toThrow('disk full');
     expect(f.log.lastIndex).toBe(1);
     expect(f.log.status()).toMatchObject({ segments, bytes });
     await f.write('after');
@@ -560,34 +560,34 @@ describe('a full disk', () => {
     expect([...f.replayed.values()]).toEqual(['before', 'after']);
   });
 
-  test('takes back what a sync in the middle of the turn had already covered', async () => {
+  test('takes back what a sync in the middle of the tick had already covered', async () => {
     const f = new LogFixture({ capacityBytes: 20 << 20, segmentBytes: 64 << 20 });
     await f.open();
     f.disk.stallSyncs();
-    f.turn('a');
-    f.turn('b');
+    f.tick('a');
+    f.tick('b');
     f.entry('c'.repeat(9 << 20));
     const syncs = f.log.status().fsyncs;
     f.disk.resumeSyncs();
     await expect.poll(() => f.log.status().fsyncs).toBe(syncs + 2);
     f.entry('d'.repeat(12 << 20));
-    expect(() => f.log.endTurn()).toThrow('disk full');
+    expect(() => f.log.endTick()).toThrow('disk full');
 
     f.disk.stallSyncs();
     const replies: string[] = [];
-    f.log.whenSettled(f.turn('e'), () => {
+    f.log.whenSettled(f.tick('e'), () => {
       replies.push('e');
       f.disk.stallSyncs();
     });
-    f.log.whenSettled(f.turn('f'), () => replies.push('f'));
-    // The sync that follows the one under way begins when a part of this turn is in the file …
+    f.log.whenSettled(f.tick('f'), () => replies.push('f'));
+    // The sync that follows the one under way begins when a part of this tick is in the file …
     f.entry('g'.repeat(9 << 20));
     f.disk.resumeSyncs();
     await expect.poll(() => replies).toEqual(['e']);
     f.entry('h'.repeat(12 << 20));
-    expect(() => f.log.endTurn()).toThrow('disk full');
+    expect(() => f.log.endTick()).toThrow('disk full');
     // … and must not answer for what took its place.
-    f.log.whenSettled(f.turn('i'), () => replies.push('i'));
+    f.log.whenSettled(f.tick('i'), () => replies.push('i'));
     f.disk.fault = (operation) => (operation === 'sync' ? 'EIO' : undefined);
     f.disk.resumeSyncs();
     await expect.poll(() => f.fatal?.message).toContain('EIO');
@@ -601,7 +601,7 @@ describe('a full disk', () => {
     await f.open();
     expect(f.replayed.size).toBe(written);
     expect(f.log.failure?.message).toContain('disk full: 0 bytes free');
-    expect(() => f.turn('refused')).toThrow('disk full');
+    expect(() => f.tick('refused')).toThrow('disk full');
     f.disk.capacityBytes *= 2;
     await vi.advanceTimersByTimeAsync(1000);
     await expect.poll(() => f.log.failure).toBeUndefined();
@@ -631,7 +631,7 @@ describe('a large frame', () => {
     await f.open({ fsync });
     const settled: string[] = [];
     f.entry(large);
-    const position = f.log.endTurn(0);
+    const position = f.log.endTick(0);
     expect(position).toBeGreaterThan(0);
     f.log.whenSettled(position, () => settled.push('large'));
     return { f, settled };
@@ -642,13 +642,13 @@ describe('a large frame', () => {
     async (fsync) => {
       const { f, settled } = await writing(fsync);
       f.entry('small');
-      f.log.whenSettled(f.log.endTurn(0), () => settled.push('small'));
-      f.log.whenSettled(f.log.endTurn(0), () => settled.push('reads'));
+      f.log.whenSettled(f.log.endTick(0), () => settled.push('small'));
+      f.log.whenSettled(f.log.endTick(0), () => settled.push('reads'));
       // Nothing of the pod was looked at.
-      expect(f.log.endTurn()).toBe(-1);
+      expect(f.log.endTick()).toBe(-1);
       expect(settled).toEqual([]);
       await expect.poll(() => settled).toEqual(['large', 'small', 'reads']);
-      expect(f.log.endTurn(0)).toBe(-1);
+      expect(f.log.endTick(0)).toBe(-1);
       f.kill();
       await f.open();
       expect([...f.replayed.values()]).toEqual([large, 'small']);
@@ -658,7 +658,7 @@ describe('a large frame', () => {
   test('that a kill finds half written takes along what came behind it, which nobody was told of', async () => {
     const { f, settled } = await writing('no');
     f.entry('small');
-    f.log.whenSettled(f.log.endTurn(0), () => settled.push('small'));
+    f.log.whenSettled(f.log.endTick(0), () => settled.push('small'));
     f.kill();
     await f.open();
     expect([...f.replayed.values(), ...settled]).toEqual([]);
@@ -674,13 +674,13 @@ describe('a large frame', () => {
     for await (const { index } of f.log.readBack(0, 1)) read.push(index);
     expect(read).toEqual([1]);
     f.entry(large);
-    f.log.endTurn(0);
+    f.log.endTick(0);
     await f.log.sync();
     f.crash();
     await f.open({ fsync: 'no' });
     expect(f.log.lastIndex).toBe(2);
     f.entry(large);
-    f.log.endTurn(0);
+    f.log.endTick(0);
     await f.log.close();
     f.crash();
     await f.open();
@@ -688,13 +688,13 @@ describe('a large frame', () => {
     expect(f.log.status().cleanStart).toBe(true);
   });
 
-  test('has its checksum taken in steps, and so has one in the midst of a turn', async () => {
+  test('has its checksum taken in steps, and so has one in the midst of a tick', async () => {
     const f = new LogFixture({ segmentBytes: 1 << 26 });
     await f.open({ fsync: 'no' });
     summed.longest = 0;
     f.entry('a'.repeat(20 << 20));
     f.entry('b'.repeat(3 << 20));
-    f.log.endTurn(0);
+    f.log.endTick(0);
     await f.log.sync();
     expect(summed.longest).toBe(1 << 20);
     f.crash();
@@ -717,7 +717,7 @@ describe('a large frame', () => {
     f.entry('first');
     expect([adopted(large), adopted('short')]).toEqual([2, 3]);
     f.entry('last');
-    await f.safe(f.log.endTurn());
+    await f.safe(f.log.endTick());
     f.crash();
     await f.open();
     expect([...f.replayed.values()]).toEqual(['first', large, 'short', 'last']);
@@ -728,7 +728,7 @@ describe('a large frame', () => {
     await f.open({ fsync: 'no' });
     f.disk.capacityBytes = f.disk.usedBytes() + 5000;
     f.entry(large);
-    expect(() => f.log.endTurn(0)).toThrow('disk full');
+    expect(() => f.log.endTick(0)).toThrow('disk full');
     expect([f.log.lastIndex, f.fatal]).toEqual([0, undefined]);
   });
 

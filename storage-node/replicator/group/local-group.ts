@@ -1,10 +1,10 @@
 // A group with one copy: no peers, no votes, no ticks. An entry is committed by being framed.
 //
-// The entries of a turn stand in the writer's buffer as the body of one frame:
+// The entries of a tick stand in the writer's buffer as the body of one frame:
 //
 //   | frame header, room left | entry header, ops | entry header, ops | …
 //
-// so that the end of the turn fills in the header, takes the checksum and writes, without a copy.
+// so that the end of the tick fills in the header, takes the checksum and writes, without a copy.
 
 import { assert } from '../../../universal-row/assert.ts';
 import { systemRng } from '../../../universal-row/environment.ts';
@@ -42,7 +42,7 @@ import type { Apply } from './replay.ts';
 
 /** A frame is written before its turn ends once it is this large: memory stays bounded. */
 const flushBytes = 8 * 1024 * 1024;
-/** A buffer larger than this is given back after the turn. */
+/** A buffer larger than this is given back after the tick. */
 const keptBufferBytes = 1024 * 1024;
 const defaultBallastBytes = 16 * 1024 * 1024;
 
@@ -92,8 +92,8 @@ interface LocalGroupStatus extends LogStatus {
   checkpointIndex: number;
   /** Milliseconds that the fsync under way has taken; 0 when there is none. */
   pendingFsyncMs: number;
-  /** Turns whose replies waited under everysec, because fsync was more than 2 s behind. */
-  delayedTurns: number;
+  /** Ticks whose replies waited under everysec, because fsync was more than 2 s behind. */
+  delayedTicks: number;
   ballastBytes: number;
 }
 
@@ -120,13 +120,13 @@ export class LocalGroup implements PartitionLog {
   /** Where the open entry begins; 0 when there is none. */
   private entryAt = 0;
   private entries = 0;
-  /** Where the log was when the turn began, to go back to if it cannot be written. */
-  private readonly turnPoint: LogPoint = { number: 0, size: 0 };
-  private turnIndex = 0;
-  private inTurn = false;
-  /** Whether the turn's entries, or some of them, are in the file. */
+  /** Where the log was when the tick began, to go back to if it cannot be written. */
+  private readonly tickPoint: LogPoint = { number: 0, size: 0 };
+  private tickIndex = 0;
+  private inTick = false;
+  /** Whether the tick's entries, or some of them, are in the file. */
   private wrote = false;
-  private turnError: Error | undefined;
+  private tickError: Error | undefined;
   private deadBy: Error | undefined;
   private bootPending = true;
   private closed = false;
@@ -238,7 +238,7 @@ export class LocalGroup implements PartitionLog {
 
   begin(): void {
     const w = this.writer;
-    if (!this.inTurn) this.beginTurn();
+    if (!this.inTick) this.beginTick();
     if (w.pos > flushBytes) this.flush();
     if (w.pos === 0) w.pos = frameHeaderBytes;
     w.reserve(entryHeaderBytes);
@@ -291,22 +291,22 @@ export class LocalGroup implements PartitionLog {
 
   /**
    * Throws `LogWriteError` when the disk is so full that not even the ballast makes room. Nothing of the
-   * turn is then in the log, and `lastIndex` is back where it was: the pod answers the turn's commands
+   * tick is then in the log, and `lastIndex` is back where it was: the pod answers the tick's commands
    * with errors and, as its engine has applied them, closes this log and builds the engine anew from
    * disk, replaying a log opened again.
    */
-  endTurn(servedAt?: number): number {
+  endTick(servedAt?: number): number {
     if (this.deadBy) throw this.deadBy;
     const served = servedAt !== undefined;
-    if (!this.inTurn) return this.syncer.endTurn(false, served);
-    assert(this.entryAt === 0, 'no entry is open at the end of a turn');
+    if (!this.inTick) return this.syncer.endTick(false, served);
+    assert(this.entryAt === 0, 'no entry is open at the end of a tick');
     if (this.count > 0) this.flush();
-    this.inTurn = false;
-    if (this.turnError) this.undoTurn(this.turnError);
+    this.inTick = false;
+    if (this.tickError) this.undoTick(this.tickError);
     this.wal.forgetPoint();
     const wrote = this.wrote;
     this.wrote = false;
-    return this.syncer.endTurn(wrote, served);
+    return this.syncer.endTick(wrote, served);
   }
 
   whenSettled(position: number, then: (outcome: Outcome) => void): void {
@@ -372,7 +372,7 @@ export class LocalGroup implements PartitionLog {
       ...this.found,
       checkpointIndex: this.state.checkpointIndex,
       pendingFsyncMs: syncer.pendingMs,
-      delayedTurns: syncer.delayed,
+      delayedTicks: syncer.delayed,
       ballastBytes: this.ballast.bytes,
     };
   }
@@ -381,7 +381,7 @@ export class LocalGroup implements PartitionLog {
     if (this.closed) return;
     this.closed = true;
     try {
-      if (!this.deadBy) this.endTurn();
+      if (!this.deadBy) this.endTick();
     } finally {
       await this.syncer.stop();
       await this.ballast.stop();
@@ -401,17 +401,17 @@ export class LocalGroup implements PartitionLog {
     await this.wal.settle();
   }
 
-  private beginTurn(): void {
-    this.inTurn = true;
+  private beginTick(): void {
+    this.inTick = true;
     if (this.bootPending) {
       try {
         this.boot();
       } catch (error) {
-        this.turnError = error as Error;
+        this.tickError = error as Error;
       }
     }
-    this.turnIndex = this.index;
-    this.wal.point(this.turnPoint);
+    this.tickIndex = this.index;
+    this.wal.point(this.tickPoint);
   }
 
   /**
@@ -425,7 +425,7 @@ export class LocalGroup implements PartitionLog {
     w.reserve(8);
     w.pos = 0;
     this.count = 0;
-    if (this.turnError || this.deadBy) return;
+    if (this.tickError || this.deadBy) return;
     const first = this.state.lastIndex + 1;
     putFrameHeader(
       w.buf,
@@ -442,7 +442,7 @@ export class LocalGroup implements PartitionLog {
       if (isLater) this.wal.appendLater(w.buf);
       else this.wal.append(w.buf);
     } catch (error) {
-      this.turnError = error as Error;
+      this.tickError = error as Error;
       return;
     } finally {
       if (isLater || w.buf.length > keptBufferBytes) w.renew();
@@ -453,16 +453,16 @@ export class LocalGroup implements PartitionLog {
     this.entries += count;
   }
 
-  private undoTurn(error: Error): never {
-    this.turnError = undefined;
+  private undoTick(error: Error): never {
+    this.tickError = undefined;
     this.wrote = false;
     if (error instanceof LogWriteError) {
-      this.wal.cut(this.turnPoint);
+      this.wal.cut(this.tickPoint);
       this.wal.forgetPoint();
-      this.entries -= this.state.lastIndex - this.turnIndex;
-      this.index = this.turnIndex;
-      this.state.lastIndex = this.turnIndex;
-      this.state.commit = this.turnIndex;
+      this.entries -= this.state.lastIndex - this.tickIndex;
+      this.index = this.tickIndex;
+      this.state.lastIndex = this.tickIndex;
+      this.state.commit = this.tickIndex;
     }
     throw error;
   }

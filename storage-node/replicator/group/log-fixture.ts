@@ -69,7 +69,7 @@ export class LogFixture {
     return this.log;
   }
 
-  /** One entry of an open turn; its index. */
+  /** One entry of an open tick; its index. */
   entry(payload: string): number {
     const { log } = this;
     log.begin();
@@ -80,15 +80,15 @@ export class LogFixture {
     return log.end();
   }
 
-  /** A turn of these entries; the position to wait for. */
-  turn(...payloads: string[]): number {
+  /** A tick of these entries; the position to wait for. */
+  tick(...payloads: string[]): number {
     for (const payload of payloads) this.entry(payload);
-    return this.log.endTurn();
+    return this.log.endTick();
   }
 
-  /** A turn of these entries, until it is safe. */
+  /** A tick of these entries, until it is safe. */
   async write(...payloads: string[]): Promise<void> {
-    const position = this.turn(...payloads);
+    const position = this.tick(...payloads);
     if (position >= 0) await this.safe(position);
   }
 

@@ -47,8 +47,8 @@ const doubtMs = 10_000;
 
 export class RaftHost {
   readonly pod: RaftPod;
-  /** Milliseconds that the last turns of work took at most. */
-  longestTurnMs = 0;
+  /** Milliseconds that the last ticks of work took at most. */
+  longestTickMs = 0;
   readonly #options: RaftHostOptions;
   readonly #clock: Clock;
   readonly #tickMs: number;
@@ -138,7 +138,7 @@ export class RaftHost {
   schedule(): void {
     if (this.#workDue || this.#closed) return;
     this.#workDue = true;
-    setImmediate(() => this.#turn());
+    setImmediate(() => this.#work());
   }
 
   async close(): Promise<void> {
@@ -159,7 +159,7 @@ export class RaftHost {
     this.schedule();
   }
 
-  #turn(): void {
+  #work(): void {
     this.#workDue = false;
     if (this.#closed) return;
     const began = this.#clock.monotonic();
@@ -171,7 +171,7 @@ export class RaftHost {
     } catch (error) {
       this.#fail(error as Error);
     }
-    this.longestTurnMs = Math.max(this.longestTurnMs, this.#clock.monotonic() - began);
+    this.longestTickMs = Math.max(this.longestTickMs, this.#clock.monotonic() - began);
   }
 
   #keepTime(): void {

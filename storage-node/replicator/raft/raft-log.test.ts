@@ -73,7 +73,7 @@ class ModelPod implements LogListener {
       writer.pos += writer.buf.write(`${value};`, writer.pos);
       this.log.end();
     }
-    const position = this.log.endTurn(Date.now());
+    const position = this.log.endTick(Date.now());
     if (values.length > 0) this.#ahead.push({ position, values: [...values] });
     return new Promise((resolve) => this.log.whenSettled(position, resolve));
   }
@@ -232,7 +232,7 @@ test('ticks that find entries under way become one entry', async () => {
   outcomes.push(leader()!.write(['end']), leader()!.write([]));
   expect(new Set(await Promise.all(outcomes))).toEqual(new Set(['committed']));
   expect(leader()!.index - before).toBeLessThan(10);
-  const pending = log.endTurn(Date.now());
+  const pending = log.endTick(Date.now());
   expect(log.isCommitted(pending)).toBe(false);
   await new Promise((resolve) => log.whenSettled(pending, resolve));
   expect(log.isCommitted(pending)).toBe(true);

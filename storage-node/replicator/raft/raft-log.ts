@@ -164,7 +164,7 @@ export class RaftLog implements PartitionLog {
     this.#entry.abandon();
   }
 
-  endTurn(servedAt?: number): number {
+  endTick(servedAt?: number): number {
     const hasWritten = this.#entry.count > this.#gatheredCount;
     if (!hasWritten && servedAt === undefined) return this.#ticks.at(-1)?.position ?? -1;
     const tick: Tick = {

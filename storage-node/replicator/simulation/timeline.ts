@@ -46,7 +46,7 @@ export class Timeline {
     if (!isDone()) this.now = end;
   }
 
-  /** While `act` runs, `setImmediate` is the timeline's: a turn of the event loop costs more than most events. */
+  /** While `act` runs, `setImmediate` is the timeline's: a tick of the event loop costs more than most events. */
   async instead<T>(act: () => Promise<T>): Promise<T> {
     const { setImmediate } = globalThis;
     const own = <A extends unknown[]>(run: (...args: A) => void, ...args: A): void =>

@@ -99,7 +99,7 @@ export class UnreliableLog implements PartitionLog {
     return this.#applied;
   }
 
-  endTurn(servedAt?: number): number {
+  endTick(servedAt?: number): number {
     const hasWritten = this.#entry.count > 0;
     const entry = this.#entry.take(servedAt ?? 0);
     if (servedAt === undefined && !hasWritten) return this.#pending.at(-1)?.position ?? -1;
@@ -117,7 +117,7 @@ export class UnreliableLog implements PartitionLog {
   }
 
   readBarrier(then: (outcome: Outcome) => void): void {
-    this.whenSettled(this.endTurn(0), then);
+    this.whenSettled(this.endTick(0), then);
   }
 
   transfer(): void {}

@@ -7,7 +7,7 @@ import { isDiskFull } from './log-errors.ts';
 
 const checkMs = 1000;
 const chunkBytes = 1024 * 1024;
-/** Below this the file would hardly hold one turn's writes. */
+/** Below this the file would hardly hold one tick's writes. */
 const leastBytes = 64 * 1024;
 
 export class Ballast {

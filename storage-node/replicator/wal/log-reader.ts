@@ -27,7 +27,7 @@ export interface SegmentPlace {
 }
 
 /** Requests get their turn after so many bytes. */
-const turnBytes = 256 * 1024;
+const sliceBytes = 256 * 1024;
 /** Small, so that a read does not hold up requests for long. */
 const windowBytes = 512 * 1024;
 
@@ -53,15 +53,15 @@ export async function* readEntries(
     const file = disk.open(place.path, 'read');
     try {
       const reader = new SegmentReader(file, place.number, window);
-      let turnEnds = turnBytes;
+      let sliceEnds = sliceBytes;
       while (next <= to) {
         const step = reader.next();
         if (step === 'end') break;
         if (step === 'bad') {
           throw new Error(`${place.path} is damaged at byte ${reader.offset}: ${reader.reason}`);
         }
-        if (reader.nextOffset > turnEnds) {
-          turnEnds = reader.nextOffset + turnBytes;
+        if (reader.nextOffset > sliceEnds) {
+          sliceEnds = reader.nextOffset + sliceBytes;
           await new Promise(setImmediate);
         }
         if (reader.kind !== FrameKind.append || reader.group !== group) continue;

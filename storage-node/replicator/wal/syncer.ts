@@ -1,6 +1,6 @@
 // Sync policies of the log, and the replies that wait for a sync.
 //
-//   always    a sync follows every turn that wrote; one at a time, the next covers all queued meanwhile
+//   always    a sync follows every tick that wrote; one at a time, the next covers all queued meanwhile
 //   everysec  a second after the first unsynced write
 //   no        when the operating system likes, and when a segment is full
 //
@@ -25,7 +25,7 @@ export class Syncer {
   /** Milliseconds. */
   lastMs = 0;
   maxMs = 0;
-  /** Turns whose replies had to wait under everysec. */
+  /** Ticks whose replies had to wait under everysec. */
   delayed = 0;
 
   readonly #wal: Wal;
@@ -77,8 +77,8 @@ export class Syncer {
     return this.#cycle ? this.#clock.monotonic() - this.#cycleBegan : 0;
   }
 
-  /** A turn is over that wrote, or served reads, or neither; the position its replies wait for, or -1. */
-  endTurn(wrote: boolean, served: boolean): number {
+  /** A tick is over that wrote, or served reads, or neither; the position its replies wait for, or -1. */
+  endTick(wrote: boolean, served: boolean): number {
     const wal = this.#wal;
     const needed = wal.neededLsn;
     if (needed <= wal.durableLsn) return -1;

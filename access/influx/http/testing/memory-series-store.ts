@@ -52,10 +52,10 @@ export class MemorySeriesStore implements SeriesStore {
   readonly #databases = new Map<string, MemoryDatabase>();
   /** Batches that were written. */
   batches = 0;
-  turns = 0;
+  ticks = 0;
   /** Writes wait for it. */
   gate: Promise<void> | undefined;
-  /** Thrown by the next ends of turns. */
+  /** Thrown by the next ends of ticks. */
   logFailure: Error | undefined;
   /** Callbacks of `whenSafe` wait for `sync` when true. */
   holdsSync = false;
@@ -221,8 +221,8 @@ export class MemorySeriesStore implements SeriesStore {
     }
   }
 
-  endTurn(): number {
-    this.turns++;
+  endTick(): number {
+    this.ticks++;
     if (this.logFailure !== undefined) throw this.logFailure;
     if (!this.#isDirty) return -1;
     this.#isDirty = false;

@@ -52,7 +52,7 @@ export class FakeStore implements SeriesStore {
   change = (change: CatalogChange): void => void this.changes.push(change);
   write = (): never => unused();
   scan = (): never => unused();
-  endTurn = (): never => unused();
+  endTick = (): never => unused();
   whenSafe = (): never => unused();
 
   #selected(selection: SeriesSelection): StoredSeries[] {

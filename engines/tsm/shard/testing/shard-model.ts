@@ -69,7 +69,7 @@ export type Piece = ModelRow[] | BlockSummary;
  * Reads cursors to their ends in rotation. Each piece is checked only just before its cursor is
  * called again: it must stay valid until then, whatever the other cursors do.
  */
-export function readByTurns(cursors: readonly SeriesCursor[]): Piece[][] {
+export function readInterleaved(cursors: readonly SeriesCursor[]): Piece[][] {
   const pieces: Piece[][] = cursors.map(() => []);
   const held: (SeriesRows | BlockSummary | undefined)[] = [];
   const going = new Set(cursors.keys());

@@ -20,7 +20,7 @@ import {
   type ModelField,
   type ModelRow,
   type Piece,
-  readByTurns,
+  readInterleaved,
   ShardModel,
   summaryOf,
   type Values,
@@ -169,7 +169,7 @@ export class ShardTrial {
   check(open: OpenScan): void {
     const { scan, expected, keys } = open;
     const seen = [...keys.values()];
-    const pieces = readByTurns(Array.from(scan.series, (series) => scan.cursor(series)));
+    const pieces = readInterleaved(Array.from(scan.series, (series) => scan.cursor(series)));
     for (const [i, key] of seen.entries()) {
       this.#checkSeries(open, pieces[i]!, expected.get(key) ?? []);
     }

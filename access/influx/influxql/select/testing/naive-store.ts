@@ -213,7 +213,7 @@ export class NaiveStore implements SeriesStore {
   deletePoints = (): Slices<void> => oneSlice(() => {});
   dropSeries = (): Slices<void> => oneSlice(() => {});
 
-  endTurn(): number {
+  endTick(): number {
     return -1;
   }
 

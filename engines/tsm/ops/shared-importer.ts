@@ -10,11 +10,11 @@ import type { Catalog, CatalogState, ShardSpan } from '../catalog.ts';
 import type { PackedColumn } from '../head/packed-column.ts';
 import type { LiveShard } from '../live-shard.ts';
 import type { SeriesIndex } from '../parts.ts';
-import { putChange, putShard } from './change-words.ts';
+import { putChange, putShard } from './change-codec.ts';
 import { ExportWalker, type WalkedRows } from './export-walker.ts';
-import { putColumn, putNewField, putSeriesNumbers, putStrings, putTimes } from './row-words.ts';
+import { putColumn, putNewField, putSeriesNumbers, putStrings, putTimes } from './row-codec.ts';
 import { Scratch } from './scratch.ts';
-import { Op, putText, putU32, putU8 } from './words.ts';
+import { Op, putText, putU32, putU8 } from './op-codec.ts';
 
 /** The engine that takes them. */
 interface ImportTarget {

@@ -1,4 +1,4 @@
-// The words for the rows of a group that go to one shard.
+// The ops for the rows of a group that go to one shard.
 
 import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
 import type {
@@ -8,16 +8,16 @@ import type {
 } from '../../../universal-row/series/point-batch.ts';
 import { hashKey } from '../../../universal-row/series/series-key.ts';
 import type { FieldInfo } from '../parts.ts';
-import { putShard } from '../words/change-words.ts';
+import { putShard } from '../ops/change-codec.ts';
 import {
   putColumn,
   putNewField,
   putSeriesNumbers,
   putStrings,
   putTimes,
-} from '../words/row-words.ts';
-import type { Scratch } from '../words/scratch.ts';
-import { Op, putText, putU32, putU8 } from '../words/words.ts';
+} from '../ops/row-codec.ts';
+import type { Scratch } from '../ops/scratch.ts';
+import { Op, putText, putU32, putU8 } from '../ops/op-codec.ts';
 import type { ShardDraft } from './shard-draft.ts';
 
 /** The rows of a group that go to one shard: `selected`, or the first `count` when that is undefined. */
@@ -26,7 +26,7 @@ export interface SelectedRows {
   selected: Uint32Array | undefined;
 }
 
-export class GroupWords {
+export class GroupEncoder {
   readonly #batch: PointBatch;
   readonly #scratch: Scratch;
   readonly #into: RecordBatchWriter;

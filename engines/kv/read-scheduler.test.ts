@@ -1,9 +1,9 @@
-// Reads that wait at a gate before they go to the disk: whose they are, how much each is, and what may happen meanwhile.
+// Reads that wait at a scheduler before they go to the disk: whose they are, how much each is, and what may happen meanwhile.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { ReadFault } from '../../universal-row/errors.ts';
 import { Shape } from '../../universal-row/rows.ts';
@@ -31,16 +31,16 @@ class FailingStore extends LevelStore {
 }
 
 let engine: KvEngine;
-let gate: HeldReads;
+let scheduler: HeldReads;
 let level: FailingStore;
 const names = (count: number): string[] => [...Array(count).keys()].map((i) => `name ${i}`);
 
 beforeEach(async () => {
   const directory = join(root, String(directories++));
   level = new FailingStore(directory);
-  gate = new HeldReads(4);
-  gate.isOn = false;
-  engine = new KvEngine({ directory, cacheBytes: 0, levelStore: level, readGate: gate });
+  scheduler = new HeldReads(4);
+  scheduler.isOn = false;
+  engine = new KvEngine({ directory, cacheBytes: 0, levelStore: level, readScheduler: scheduler });
   await engine.open();
   for (const table of [1, 2]) {
     const v = new Verbs(engine.table(table));
@@ -49,18 +49,18 @@ beforeEach(async () => {
     for (const name of names(20)) v.putFieldOf(map, name, 'v');
   }
   engine.commit(1);
-  engine.endTurn();
+  engine.endTick();
   await engine.checkpoint();
   await forgetAll();
-  gate.isOn = true;
+  scheduler.isOn = true;
 });
 afterEach(() => engine.close());
 
-/** Turns go by until nothing but what cannot be given up is in memory. */
+/** Ticks go by until nothing but what cannot be given up is in memory. */
 async function forgetAll(): Promise<void> {
   for (let i = 0; i < 10; i++) {
-    await nextTurn();
-    engine.endTurn();
+    await nextTick();
+    engine.endTick();
   }
 }
 
@@ -86,21 +86,21 @@ function miss(table: number, name: string): Promise<void> {
 }
 
 const held = (): string[] =>
-  gate.held.map(({ owner, records, isPage }) => `${owner}: ${isPage ? 'page' : records}`);
+  scheduler.held.map(({ owner, records, isPage }) => `${owner}: ${isPage ? 'page' : records}`);
 
 const groups = (): number => engine.stats().extra['kv_read_groups_total']!;
 
-test('what one turn misses is read apart by owners, and a few records at a time', async () => {
+test('what one tick misses is read apart by owners, and a few records at a time', async () => {
   const waits = names(10).map((name) => miss(1, name));
   waits.push(miss(2, 'name 0'));
-  engine.endTurn();
+  engine.endTick();
   expect(held()).toEqual(['1: 4', '1: 4', '1: 2', '2: 1']);
   // The last is served while the first ones wait.
-  gate.held.pop()!.begin();
+  scheduler.held.pop()!.begin();
   await waits[10];
   expect(ask(2, 'name 0')).toBe('name 0 of 2');
   expect(ask(1, 'name 0')).toBe(waits[0]);
-  gate.releaseAll();
+  scheduler.releaseAll();
   await Promise.all(waits);
   expect(names(10).map((name) => ask(1, name))).toEqual(names(10).map((name) => `${name} of 1`));
   expect(held()).toEqual([]);
@@ -108,46 +108,46 @@ test('what one turn misses is read apart by owners, and a few records at a time'
 
 test('what was read stays until all that its command asked for is there', async () => {
   const waits = names(8).map((name) => miss(1, name));
-  engine.endTurn();
-  gate.held.shift()!.begin();
+  engine.endTick();
+  scheduler.held.shift()!.begin();
   await waits[0];
   await forgetAll();
-  gate.releaseAll();
+  scheduler.releaseAll();
   await Promise.all(waits);
   expect(names(8).map((name) => ask(1, name))).toEqual(names(8).map((name) => `${name} of 1`));
   await forgetAll();
   // Then it goes.
   void miss(1, 'name 0');
-  engine.endTurn();
-  gate.releaseAll();
+  engine.endTick();
+  scheduler.releaseAll();
 });
 
 test('an error of the disk is told to those who wait for that read, and to nobody else', async () => {
   const waits = names(5).map((name) => miss(1, name));
-  engine.endTurn();
+  engine.endTick();
   level.failing = true;
-  gate.held.shift()!.begin();
+  scheduler.held.shift()!.begin();
   for (const wait of waits.slice(0, 4)) await expect(wait).rejects.toThrow('Input/output error');
   level.failing = false;
-  gate.releaseAll();
+  scheduler.releaseAll();
   await waits[4];
   expect(ask(1, 'name 4')).toBe('name 4 of 1');
   // A second request reads it again.
   const again = miss(1, 'name 0');
-  engine.endTurn();
-  gate.releaseAll();
+  engine.endTick();
+  scheduler.releaseAll();
   await again;
   expect(ask(1, 'name 0')).toBe('name 0 of 1');
 });
 
 test('nobody reads what was dropped meanwhile', async () => {
   const [row, other] = [miss(1, 'name 0'), miss(2, 'name 0')];
-  engine.endTurn();
+  engine.endTick();
   engine.table(1).clear();
   engine.commit(2);
-  engine.endTurn();
+  engine.endTick();
   const before = groups();
-  gate.releaseAll();
+  scheduler.releaseAll();
   await Promise.all([row, other]);
   expect(groups() - before).toBe(1);
   expect(new Verbs(engine.table(1)).find('name 0')).toBe(0);
@@ -158,16 +158,16 @@ test('tables that change places change owners', async () => {
   engine.swapTables(1, 2);
   engine.commit(2);
   void miss(1, 'name 3');
-  engine.endTurn();
+  engine.endTick();
   expect(held()).toEqual(['1: 1']);
-  gate.releaseAll();
-  await nextTurn();
+  scheduler.releaseAll();
+  await nextTick();
   engine.swapTables(1, 2);
   engine.rollback();
   void miss(2, 'name 4');
-  engine.endTurn();
+  engine.endTick();
   expect(held()).toEqual(['2: 1']);
-  gate.releaseAll();
+  scheduler.releaseAll();
 });
 
 test('pages wait as well', async () => {
@@ -187,9 +187,9 @@ test('pages wait as well', async () => {
       expect(answer).toBe(20);
       break;
     }
-    engine.endTurn();
+    engine.endTick();
     found.push(...held());
-    gate.releaseAll();
+    scheduler.releaseAll();
     await answer;
   }
   expect(found).toEqual(['2: 1', '2: page']);
@@ -197,24 +197,24 @@ test('pages wait as well', async () => {
 
 test('closing refuses reads that wait and those to come', async () => {
   const waits = [miss(1, 'name 0'), miss(2, 'name 0')];
-  engine.endTurn();
-  // Neither sent nor at the gate yet.
+  engine.endTick();
+  // Neither sent nor at the scheduler yet.
   waits.push(miss(1, 'name 1'));
   await engine.close();
   for (const wait of waits) await expect(wait).rejects.toBe(engineClosed);
   expect(() => ask(1, 'name 5')).toThrow(engineClosed.message);
   const before = groups();
-  gate.releaseAll();
-  await nextTurn();
+  scheduler.releaseAll();
+  await nextTick();
   expect(groups()).toBe(before);
 });
 
 test('closing waits for reads under way', async () => {
   const wait = miss(1, 'name 0');
-  engine.endTurn();
+  engine.endTick();
   let letGo = (): void => {};
   level.held = new Promise((resolve) => (letGo = resolve));
-  gate.releaseAll();
+  scheduler.releaseAll();
   let isClosed = false;
   const closed = engine.close().then(() => (isClosed = true));
   await forgetAll();

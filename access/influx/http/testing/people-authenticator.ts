@@ -1,13 +1,13 @@
-// A gate with some fixed users, who share one store.
+// An authenticator with some fixed users, who share one store.
 
 import { systemClock } from '../../../../universal-row/environment.ts';
 import type { SeriesStore } from '../../../../contracts/series-store.ts';
 import type { Principal } from '../../statements/principal.ts';
-import type { Caller, Gate, Refusal } from '../../tenants/caller.ts';
+import type { Caller, Authenticator, Refusal } from '../../tenants/caller.ts';
 import type { Credentials } from '../../tenants/credentials.ts';
 import { wholeSpace } from '../../tenants/tenant-space.ts';
 
-export class PeopleGate implements Gate {
+export class PeopleAuthenticator implements Authenticator {
   readonly seen: Credentials[] = [];
   readonly #space;
   readonly #find: (credentials: Credentials) => Principal | undefined;

@@ -5,11 +5,11 @@
 import { fieldTypes } from '../../../universal-row/series/field-type.ts';
 import type { SeriesIndex } from '../parts.ts';
 import type { Shard } from '../shard/shard.ts';
-import { readRows } from './row-words.ts';
-import type { WordsReader } from './words.ts';
+import { readRows } from './row-codec.ts';
+import type { OpReader } from './op-codec.ts';
 
 /** Returns how many series were added. Without `keepsRows` they are only read. */
-export function applyRows(reader: WordsReader, shard: Shard, keepsRows: boolean): number {
+export function applyRows(reader: OpReader, shard: Shard, keepsRows: boolean): number {
   const { index } = shard;
   const measurement = readMeasurement(reader, index);
   readFields(reader, index, measurement);
@@ -25,7 +25,7 @@ export function applyRows(reader: WordsReader, shard: Shard, keepsRows: boolean)
   return added;
 }
 
-function readMeasurement(reader: WordsReader, index: SeriesIndex): number {
+function readMeasurement(reader: OpReader, index: SeriesIndex): number {
   const measurement = reader.u32();
   if (reader.u8() === 1) {
     const name = reader.text();
@@ -37,7 +37,7 @@ function readMeasurement(reader: WordsReader, index: SeriesIndex): number {
   return measurement;
 }
 
-function readFields(reader: WordsReader, index: SeriesIndex, measurement: number): void {
+function readFields(reader: OpReader, index: SeriesIndex, measurement: number): void {
   for (let left = reader.u32(); left > 0; left--) {
     const number = reader.u32();
     const type = fieldTypes[reader.u8()];
@@ -50,7 +50,7 @@ function readFields(reader: WordsReader, index: SeriesIndex, measurement: number
   }
 }
 
-function readNewSeries(reader: WordsReader, index: SeriesIndex): number {
+function readNewSeries(reader: OpReader, index: SeriesIndex): number {
   const count = reader.u32();
   if (count === 0) return 0;
   const first = reader.u32();

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { SharedTurns } from './shared-turns.ts';
+import { SharedSlices } from './shared-slices.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -8,7 +8,7 @@ const round = (): Promise<void> => new Promise((resolve) => setImmediate(resolve
 test('slices share the time of a round, in order, and each has one a round at most', async () => {
   let now = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => now);
-  const turns = new SharedTurns();
+  const turns = new SharedSlices();
   const seen: string[] = [];
   const work = (name: string, ms: number, slices: number): void => {
     let left = slices;
@@ -32,7 +32,7 @@ test('slices share the time of a round, in order, and each has one a round at mo
 });
 
 test('a slice that fails does not end the others', async () => {
-  const turns = new SharedTurns();
+  const turns = new SharedSlices();
   const seen: number[] = [];
   const failures: unknown[] = [];
   const listeners = process.listeners('uncaughtException');

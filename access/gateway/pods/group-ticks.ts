@@ -2,12 +2,12 @@
 
 import type { LocalPod } from '../../../contracts/local-pod.ts';
 import { assert } from '../../../universal-row/assert.ts';
-import { type Outcome, outcomeOfBoth, type TurnMember } from '../../../universal-row/executor.ts';
+import { type Outcome, outcomeOfBoth, type TickMember } from '../../../universal-row/executor.ts';
 import type { ChangeListener, RowChange } from '../../../universal-row/row-change.ts';
 import type { PodLink } from './pod-link.ts';
 
 /** The part of one group in the tick under way. */
-export interface GroupTurn {
+export interface GroupTick {
   /** The pod on which commands of the group have run in this tick; undefined when none has. */
   pod: LocalPod | undefined;
   /** Its `losses` when the first of them ran. */
@@ -24,10 +24,10 @@ interface Follower {
 /** In place of a position: no outcome says what became of what ran. */
 const undecided = -2;
 
-export class GroupTurns implements TurnMember {
+export class GroupTicks implements TickMember {
   readonly #followers = new Set<Follower>();
   readonly #links = new Set<PodLink>();
-  readonly #touched: GroupTurn[] = [];
+  readonly #touched: GroupTick[] = [];
   #listener: ChangeListener | undefined;
   /** State of the tick that has just ended: pods, and promises to wait for. */
   #pods: LocalPod[] = [];
@@ -53,16 +53,16 @@ export class GroupTurns implements TurnMember {
   }
 
   /** A command runs on a pod of this process, whose `losses` were as many when it began. */
-  touch(turn: GroupTurn, pod: LocalPod, losses: number): void {
-    if (turn.pod === undefined) {
-      turn.pod = pod;
-      turn.losses = losses;
-      turn.after = pod.lastPosition;
-      this.#touched.push(turn);
-    } else if (turn.pod !== pod) {
-      turn.losses = -1;
-      turn.after = -Infinity;
-    } else if (losses < turn.losses) turn.losses = losses;
+  touch(tick: GroupTick, pod: LocalPod, losses: number): void {
+    if (tick.pod === undefined) {
+      tick.pod = pod;
+      tick.losses = losses;
+      tick.after = pod.lastPosition;
+      this.#touched.push(tick);
+    } else if (tick.pod !== pod) {
+      tick.losses = -1;
+      tick.after = -Infinity;
+    } else if (losses < tick.losses) tick.losses = losses;
   }
 
   /**
@@ -78,7 +78,7 @@ export class GroupTurns implements TurnMember {
     this.#links.add(link);
   }
 
-  endTurn(): number {
+  endTick(): number {
     if (this.#links.size !== 0) {
       for (const link of this.#links) link.flush();
       this.#links.clear();
@@ -90,12 +90,12 @@ export class GroupTurns implements TurnMember {
     pods.length = 0;
     positions.length = 0;
     holding.length = 0;
-    for (const turn of touched) {
-      const pod = turn.pod!;
-      const position = pod.flushTurn();
-      const ended = pod.lastPosition - turn.after;
-      turn.pod = undefined;
-      const wasUndone = pod.losses !== turn.losses;
+    for (const tick of touched) {
+      const pod = tick.pod!;
+      const position = pod.flushTick();
+      const ended = pod.lastPosition - tick.after;
+      tick.pod = undefined;
+      const wasUndone = pod.losses !== tick.losses;
       if (position < 0 && !wasUndone) continue;
       pods.push(pod);
       if (wasUndone) {

@@ -11,7 +11,7 @@ import type { SeriesStore } from '../../../contracts/series-store.ts';
 import { noLimits, type TenantDefinition } from '../../../contracts/tenancy/definitions.ts';
 import { type Login, Principal, type Principals } from '../../gateway/principals.ts';
 import type { QueriesElsewhere, ShownQuery } from '../statements/query-registry.ts';
-import type { Caller, Gate, Refusal } from './caller.ts';
+import type { Caller, Authenticator, Refusal } from './caller.ts';
 import type { Credentials } from './credentials.ts';
 import { DatabaseIndex, type DatabaseSource } from './database-index.ts';
 import { ownerOf } from './database-names.ts';
@@ -50,7 +50,7 @@ const missing: Refusal = {
 };
 const wrong: Refusal = { refusal: 'credentials', message: 'authorization failed' };
 
-export class TenantGate implements Gate {
+export class TenantAuthenticator implements Authenticator {
   readonly #principals: Principals;
   readonly #store: SeriesStore;
   readonly #databases: DatabaseIndex;

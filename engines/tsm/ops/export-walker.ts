@@ -4,9 +4,9 @@
 
 import { type FieldType, fieldTypes } from '../../../universal-row/series/field-type.ts';
 import type { CatalogState } from '../catalog.ts';
-import { readState } from './change-words.ts';
-import { readRows, type WordRows } from './row-words.ts';
-import { Op, WordsReader } from './words.ts';
+import { readState } from './change-codec.ts';
+import { readRows, type EncodedRows } from './row-codec.ts';
+import { Op, OpReader } from './op-codec.ts';
 
 interface WalkedField {
   readonly name: string;
@@ -14,7 +14,7 @@ interface WalkedField {
 }
 
 /** Some rows of one measurement in one shard, in memory of the walker. */
-export interface WalkedRows extends WordRows {
+export interface WalkedRows extends EncodedRows {
   readonly shard: number;
   readonly measurement: string;
   /** By number, as the columns. */
@@ -36,7 +36,7 @@ interface Measurement {
 }
 
 export class ExportWalker {
-  readonly #reader = new WordsReader();
+  readonly #reader = new OpReader();
   /** Shards follow one another: state is kept for the current one only. */
   #shard = -1;
   #series = 0;
@@ -61,7 +61,7 @@ export class ExportWalker {
     }
   }
 
-  #rows(reader: WordsReader, visitor: ExportVisitor): WalkedRows {
+  #rows(reader: OpReader, visitor: ExportVisitor): WalkedRows {
     const shard = reader.u32();
     if (shard !== this.#shard) {
       this.#shard = shard;
@@ -77,7 +77,7 @@ export class ExportWalker {
     return { ...rows, shard, measurement: name, fields };
   }
 
-  #measurement(reader: WordsReader): Measurement {
+  #measurement(reader: OpReader): Measurement {
     const number = reader.u32();
     if (reader.u8() === 1) {
       const name = reader.text();
@@ -99,7 +99,7 @@ export class ExportWalker {
     return measurement;
   }
 
-  #newSeries(reader: WordsReader, shard: number, visitor: ExportVisitor): void {
+  #newSeries(reader: OpReader, shard: number, visitor: ExportVisitor): void {
     const count = reader.u32();
     if (count === 0) return;
     if (reader.u32() !== this.#series) reader.damaged('series are not the next ones');

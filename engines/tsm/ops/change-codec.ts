@@ -3,7 +3,7 @@
 import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
 import type { RetentionPolicyChange } from '../../../contracts/series-store.ts';
 import type { CatalogState, EngineChange, ShardSpan } from '../catalog.ts';
-import { Op, putText, putU8, type WordsReader } from './words.ts';
+import { Op, putText, putU8, type OpReader } from './op-codec.ts';
 
 export function putChange(into: RecordBatchWriter, change: EngineChange): void {
   putU8(into, Op.change);
@@ -25,22 +25,22 @@ export function putState(into: RecordBatchWriter, state: CatalogState): void {
   putText(into, JSON.stringify(state));
 }
 
-export function readChange(reader: WordsReader): EngineChange {
+export function readChange(reader: OpReader): EngineChange {
   // The change was encoded above, and a checksum of the log protects it.
   const change = parsed(reader) as EngineChange;
   if (!('policy' in change) || change.policy === undefined) return change;
   return { ...change, policy: withDurations(change.policy) } as EngineChange;
 }
 
-export function readShard(reader: WordsReader): ShardSpan {
+export function readShard(reader: OpReader): ShardSpan {
   return parsed(reader) as ShardSpan;
 }
 
-export function readState(reader: WordsReader): CatalogState {
+export function readState(reader: OpReader): CatalogState {
   return parsed(reader) as CatalogState;
 }
 
-function parsed(reader: WordsReader): unknown {
+function parsed(reader: OpReader): unknown {
   const text = reader.text();
   try {
     return JSON.parse(text);

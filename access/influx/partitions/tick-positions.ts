@@ -2,14 +2,14 @@
 
 import type { SeriesStore } from '../../../contracts/series-store.ts';
 
-export class TurnPositions {
-  readonly #stores: readonly Pick<SeriesStore, 'endTurn' | 'whenSafe'>[];
+export class TickPositions {
+  readonly #stores: readonly Pick<SeriesStore, 'endTick' | 'whenSafe'>[];
   /** The last position of each store that there was anything to wait for; -1 for none. */
   readonly #last: number[];
   /** Counts the ticks with changes. */
-  #turn = -1;
+  #tick = -1;
 
-  constructor(stores: readonly Pick<SeriesStore, 'endTurn' | 'whenSafe'>[]) {
+  constructor(stores: readonly Pick<SeriesStore, 'endTick' | 'whenSafe'>[]) {
     this.#stores = stores;
     this.#last = stores.map(() => -1);
   }
@@ -20,7 +20,7 @@ export class TurnPositions {
     let failure: { error: unknown } | undefined;
     for (const [i, store] of this.#stores.entries()) {
       try {
-        const position = store.endTurn();
+        const position = store.endTick();
         if (position <= this.#last[i]!) continue;
         this.#last[i] = position;
         isNew = true;
@@ -28,9 +28,9 @@ export class TurnPositions {
         failure ??= { error };
       }
     }
-    if (isNew) this.#turn++;
+    if (isNew) this.#tick++;
     if (failure !== undefined) throw failure.error;
-    return isNew ? this.#turn : -1;
+    return isNew ? this.#tick : -1;
   }
 
   /** Waits for what has been written by now, which is no less than what was at that position. */

@@ -11,10 +11,10 @@ import {
   putStrings,
   putTimes,
   readRows,
-  type WordRows,
-} from './row-words.ts';
+  type EncodedRows,
+} from './row-codec.ts';
 import { Scratch } from './scratch.ts';
-import { putU32, WordsReader } from './words.ts';
+import { putU32, OpReader } from './op-codec.ts';
 
 const integer = fc.oneof(
   fc.integer({ min: -128, max: 127 }),
@@ -80,16 +80,16 @@ function wordsOf(
   return { into, start: shift };
 }
 
-function read(into: RecordBatchWriter, start: number, end: number, fields: number): WordRows {
-  const reader = new WordsReader();
+function read(into: RecordBatchWriter, start: number, end: number, fields: number): EncodedRows {
+  const reader = new OpReader();
   reader.begin(into.buf, start, end);
-  const words = readRows(reader, fields);
+  const rows = readRows(reader, fields);
   expect(reader.pos).toBe(end);
-  return words;
+  return rows;
 }
 
 /** By row and field. */
-function valuesOf({ rows: count, columns, texts }: WordRows): (FieldValue | undefined)[][] {
+function valuesOf({ rows: count, columns, texts }: EncodedRows): (FieldValue | undefined)[][] {
   return Array.from({ length: count }, (_, i) =>
     columns.map((column): FieldValue | undefined => {
       if (column === undefined || column.present?.[i] === 0) return undefined;
@@ -138,11 +138,11 @@ test('rows, all or some of them, come out as they went in', () => {
           seriesCount,
           shift,
         );
-        const words = read(into, start, into.pos, columns.length);
-        expect(words.series).toEqual(series);
-        expect(words.times).toEqual(times);
+        const rows = read(into, start, into.pos, columns.length);
+        expect(rows.series).toEqual(series);
+        expect(rows.times).toEqual(times);
         const names = columns.map(({ field }) => field);
-        expect(valuesOf(words)).toEqual(
+        expect(valuesOf(rows)).toEqual(
           picked.map((i) => {
             const one = points[i]![0] as Record<string, FieldValue | undefined>;
             return names.map((name) => expectedOf(one[name]));
@@ -154,7 +154,7 @@ test('rows, all or some of them, come out as they went in', () => {
   );
 });
 
-test('words that are cut short or changed are refused, or are other words', () => {
+test('rows that are cut short or changed are refused, or are other rows', () => {
   fc.assert(
     fc.property(rows, fc.nat(), fc.nat(255), fc.boolean(), (points, at, byte, cut) => {
       const fields = points.map(([one], i) => ({ ...one, f: i }));
@@ -175,7 +175,7 @@ test('words that are cut short or changed are refused, or are other words', () =
       let end = into.pos;
       if (cut) end = at % end;
       else into.buf[at % end] = byte;
-      const reader = new WordsReader();
+      const reader = new OpReader();
       reader.begin(into.buf, 0, end);
       try {
         readRows(reader, columns.length);

@@ -1,8 +1,8 @@
 // Reads the ops of an entry in order, and calls the target for each.
 
 import type { CatalogState, EngineChange, ShardSpan } from '../catalog.ts';
-import { readChange, readShard, readState } from './change-words.ts';
-import { Op, WordsReader } from './words.ts';
+import { readChange, readShard, readState } from './change-codec.ts';
+import { Op, OpReader } from './op-codec.ts';
 
 /** Receives the operations decoded from an entry. */
 export interface EntryTarget {
@@ -11,13 +11,13 @@ export interface EntryTarget {
   makeShard(span: ShardSpan): void;
   dropShard(shard: number): void;
   /** Reads the rest of the op itself: it has to know the shard for that. */
-  rows(shard: number, reader: WordsReader): void;
+  rows(shard: number, reader: OpReader): void;
   deletePoints(shard: number, from: number, to: number, series: Uint32Array): void;
   removeSeries(shard: number, series: Uint32Array): void;
 }
 
 export class EntryReader {
-  readonly #reader = new WordsReader();
+  readonly #reader = new OpReader();
 
   read(buf: Buffer, start: number, end: number, target: EntryTarget): void {
     const reader = this.#reader;
@@ -28,7 +28,7 @@ export class EntryReader {
     }
   }
 
-  #readOp(reader: WordsReader, target: EntryTarget): void {
+  #readOp(reader: OpReader, target: EntryTarget): void {
     const code = reader.u8();
     switch (code) {
       case Op.state:

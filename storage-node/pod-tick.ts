@@ -18,7 +18,7 @@ import type { TableRulesByNumber } from './table-rules.ts';
 import { everything } from './row-view.ts';
 import { Transaction } from './transaction.ts';
 
-interface PodTurnOptions {
+interface PodTickOptions {
   engine: Engine;
   log: PartitionLog;
   /** The log's number in the engine. */
@@ -32,9 +32,9 @@ interface PodTurnOptions {
 }
 
 /** Stands for the position of a tick that depends on state lost meanwhile. */
-const lostTurn = Number.MAX_SAFE_INTEGER;
+const lostTick = Number.MAX_SAFE_INTEGER;
 
-export class PodTurn {
+export class PodTick {
   readonly engine: Engine;
   readonly log: PartitionLog;
   /** With a log that may lose entries: the engine, and the pod's part in the log. */
@@ -58,7 +58,7 @@ export class PodTurn {
   readonly #rng: Rng;
   readonly #runs: LongRuns;
 
-  constructor({ engine, log, group, tables, clock, rng, runs, checkpoint }: PodTurnOptions) {
+  constructor({ engine, log, group, tables, clock, rng, runs, checkpoint }: PodTickOptions) {
     this.log = log;
     const { maxWriteBytes } = log;
     this.fullAt = maxWriteBytes === undefined ? Infinity : Math.min(maxWriteBytes, fullTickBytes);
@@ -100,8 +100,8 @@ export class PodTurn {
   #loseTick(): void {
     if (!this.#isUsed) return;
     this.isOpen = false;
-    this.lastPosition = this.log.endTurn(this.now);
-    this.ahead!.endTick(this.lastPosition);
+    this.lastPosition = this.log.endTick(this.now);
+    this.ahead!.assignPosition(this.lastPosition);
   }
 
   /** A tick is under way, perhaps of a change that no command has made. */
@@ -109,7 +109,7 @@ export class PodTurn {
     return this.isOpen || this.ahead?.hasWritten === true;
   }
 
-  /** For a command that takes many turns. */
+  /** For a command that takes many ticks. */
   newTransaction(writer: PartitionLog['writer'], client: number): Transaction {
     const tx = new Transaction(this.engine, writer, this.#tables, this.#rng);
     tx.beforeTableChange = (changed) => this.#touchTables(changed, tx);
@@ -131,7 +131,7 @@ export class PodTurn {
 
   keepExpired(isKept: boolean): void {
     this.#keepsExpired = isKept;
-    // The rest of a turn that is open drops them again.
+    // The rest of a tick that is open drops them again.
     this.tx.frozen = this.writeFailure !== undefined;
   }
 
@@ -139,7 +139,7 @@ export class PodTurn {
     return this.log.failure ?? this.engine.failure;
   }
 
-  // ---- the turn
+  // ---- the tick
 
   open(): void {
     this.isOpen = true;
@@ -162,10 +162,10 @@ export class PodTurn {
     // With a position of its own for all that was written since the last end: it may have to be undone.
     const servedAt = this.#isUsed ? this.now : undefined;
     this.isOpen = false;
-    const position = this.log.endTurn(servedAt);
+    const position = this.log.endTick(servedAt);
     if (servedAt !== undefined) this.lastPosition = position;
-    this.ahead?.endTick(position, this.log.pendingBytes ?? 0);
-    this.engine.endTurn();
+    this.ahead?.assignPosition(position, this.log.pendingBytes ?? 0);
+    this.engine.endTick();
     return position;
   }
 
@@ -183,11 +183,11 @@ export class PodTurn {
   /** As `flush`, for answers that are about to leave: those since the last call wait for the position. */
   endForAnswers(): number {
     const position = this.flush();
-    return this.replica?.takeLoss() === true ? lostTurn : position;
+    return this.replica?.takeLoss() === true ? lostTick : position;
   }
 
   whenSettled(position: number, then: (outcome: Outcome) => void): void {
-    if (position === lostTurn) then('unknown');
+    if (position === lostTick) then('unknown');
     else this.log.whenSettled(position, then);
   }
 

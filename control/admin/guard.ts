@@ -5,7 +5,7 @@ import type { Authenticator } from './authenticator.ts';
 import { type Access, refusal } from './principal.ts';
 import { RateLimit } from './rate-limit.ts';
 
-interface GateOptions {
+interface GuardOptions {
   authenticator: Authenticator;
   /** The API is reachable from this machine only. */
   isLocal: boolean;
@@ -23,12 +23,12 @@ interface Refusal {
 const burstSeconds = 4;
 const strangersPerSecond = 5;
 
-export function guard(app: FastifyInstance, options: GateOptions): void {
-  const gate = new Gate(options);
+export function guard(app: FastifyInstance, options: GuardOptions): void {
+  const requests = new Guard(options);
   app.decorateRequest('principal', undefined);
   app.decorateRequest('refusal', undefined);
   app.addHook('onRequest', async (request, reply) => {
-    const refused = gate.refusalOf(request);
+    const refused = requests.refusalOf(request);
     if (refused === undefined) return;
     request.refusal = refused.error;
     await refuse(reply, refused);
@@ -44,12 +44,12 @@ async function refuse(
   await reply.code(code).send({ error });
 }
 
-class Gate {
-  readonly #options: GateOptions;
+class Guard {
+  readonly #options: GuardOptions;
   readonly #callers: RateLimit;
   readonly #strangers: RateLimit;
 
-  constructor(options: GateOptions) {
+  constructor(options: GuardOptions) {
     this.#options = options;
     const { requestsPerSecond } = options;
     this.#callers = new RateLimit(requestsPerSecond, burstSeconds);

@@ -28,7 +28,7 @@ import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
 import { Form, formBytes, narrowest, PackedColumn } from '../head/packed-column.ts';
 import type { HeadTexts } from '../parts.ts';
 import type { Scratch } from './scratch.ts';
-import { putArray, putText, putU32, putU8, type WordsReader } from './words.ts';
+import { putArray, putText, putU32, putU8, type OpReader } from './op-codec.ts';
 
 /** A column to encode: of a batch or of an export. */
 export type SourceColumn = Pick<Column, 'type' | 'numbers' | 'wide' | 'present'>;
@@ -271,7 +271,7 @@ export function putNewField(
 }
 
 /** The rows of one op, in memory of the reader. */
-export interface WordRows {
+export interface EncodedRows {
   rows: number;
   series: Uint32Array;
   times: Float64Array;
@@ -281,7 +281,7 @@ export interface WordRows {
 }
 
 /** Reads the part after the new series. `fields` is the measurement's number of fields. */
-export function readRows(reader: WordsReader, fields: number): WordRows {
+export function readRows(reader: OpReader, fields: number): EncodedRows {
   const rows = reader.u32();
   const series = readSeriesNumbers(reader, rows);
   const times = readTimes(reader, rows);
@@ -300,7 +300,7 @@ export function readRows(reader: WordsReader, fields: number): WordRows {
   return { rows, series, times, columns, texts: { text, textEnds } };
 }
 
-function readSeriesNumbers(reader: WordsReader, rows: number): Uint32Array {
+function readSeriesNumbers(reader: OpReader, rows: number): Uint32Array {
   const bytes = reader.u8();
   if (bytes === 4) return reader.u32Array(rows);
   if (bytes !== 2) reader.damaged('series');
@@ -310,7 +310,7 @@ function readSeriesNumbers(reader: WordsReader, rows: number): Uint32Array {
   return series;
 }
 
-function readTimes(reader: WordsReader, rows: number): Float64Array {
+function readTimes(reader: OpReader, rows: number): Float64Array {
   const kind = reader.u8();
   if (kind === Times.each) return reader.f64Array(rows);
   if (kind !== Times.runs) reader.damaged('times');
@@ -335,7 +335,7 @@ interface TextEnds {
   total: number;
 }
 
-function readColumn(reader: WordsReader, rows: number, ends: TextEnds): PackedColumn {
+function readColumn(reader: OpReader, rows: number, ends: TextEnds): PackedColumn {
   const type = fieldTypes[reader.u8()];
   if (type === undefined) return reader.damaged('type of field');
   const there = readPresence(reader, rows);
@@ -362,7 +362,7 @@ function readColumn(reader: WordsReader, rows: number, ends: TextEnds): PackedCo
 }
 
 /** Rows with a value, ascending; undefined for all. */
-function readPresence(reader: WordsReader, rows: number): Uint32Array | undefined {
+function readPresence(reader: OpReader, rows: number): Uint32Array | undefined {
   const kind = reader.u8();
   if (kind === Presence.all) return undefined;
   const count = reader.u32();
@@ -384,7 +384,7 @@ function readPresence(reader: WordsReader, rows: number): Uint32Array | undefine
   return there;
 }
 
-function cumulated(reader: WordsReader, { lengths, total }: TextEnds): Uint32Array {
+function cumulated(reader: OpReader, { lengths, total }: TextEnds): Uint32Array {
   const ends = reader.scratch.u32(total);
   let at = 0;
   let end = 0;

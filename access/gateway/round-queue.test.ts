@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { FirstCome, RoundTurns } from './round-turns.ts';
+import { FirstCome, RoundQueue } from './round-queue.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -11,7 +11,7 @@ function turnsOf(ms: number) {
   vi.spyOn(performance, 'now').mockImplementation(() => now);
   const begun: number[] = [];
   const waiting = new FirstCome<number>();
-  const turns = new RoundTurns<number>(waiting, (work) => {
+  const turns = new RoundQueue<number>(waiting, (work) => {
     begun.push(work);
     now += ms / 2;
     void Promise.resolve()
@@ -60,7 +60,7 @@ test('a piece that fails does not keep those behind it from beginning', async ()
   vi.spyOn(performance, 'now').mockImplementation(() => now);
   const begun: number[] = [];
   const waiting = new FirstCome<number>();
-  const turns = new RoundTurns<number>(waiting, (work) => {
+  const turns = new RoundQueue<number>(waiting, (work) => {
     now += 10;
     begun.push(work);
     if (work === 0) throw new Error('it fails');

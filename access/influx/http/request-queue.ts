@@ -4,7 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { EndedInputs } from '../../gateway/ended-inputs.ts';
-import { RoundTurns } from '../../gateway/round-turns.ts';
+import { RoundQueue } from '../../gateway/round-queue.ts';
 import { NewConnections } from './new-connections.ts';
 import { Pipelines } from './pipelines.ts';
 import { RequestOrder } from './request-order.ts';
@@ -23,11 +23,11 @@ type Begin = (
   isRefused: boolean,
 ) => void;
 
-export class RequestTurns {
+export class RequestQueue {
   readonly #begin: Begin;
   readonly #pipelines = new Pipelines();
   readonly #order = new RequestOrder();
-  readonly #turns = new RoundTurns(this.#order, (request) => request.begin());
+  readonly #queue = new RoundQueue(this.#order, (request) => request.begin());
   readonly #silent = new NewConnections(this.#order);
   readonly #ended = new EndedInputs();
 
@@ -55,7 +55,7 @@ export class RequestTurns {
     // Clients that go away are no news.
     request.on('error', ignore);
     response.on('error', ignore);
-    this.#turns.add({
+    this.#queue.add({
       connection: socket,
       isKnown,
       begin: () => {

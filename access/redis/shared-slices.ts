@@ -5,7 +5,7 @@ const roundMs = 4;
 /** Slices that have run stay in the queue until there are as many: to take each out would move all others. */
 const keptDone = 1024;
 
-export class SharedTurns {
+export class SharedSlices {
   readonly #queue: (() => void)[] = [];
   #next = 0;
   #isScheduled = false;
@@ -38,4 +38,4 @@ export class SharedTurns {
 }
 
 /** Time slices of this thread. */
-export const sharedTurns = new SharedTurns();
+export const sharedSlices = new SharedSlices();

@@ -6,7 +6,7 @@
 //     change  text              an EngineChange, as JSON
 //     shard   text              a shard that is to be made, as JSON
 //     drop    shard u32
-//     rows    shard u32 | rows of one measurement         row-words.ts
+//     rows    shard u32 | rows of one measurement         row-codec.ts
 //     delete  shard u32 | from f64 | to f64 | count u32 | series u32*
 //     remove  shard u32 | count u32 | series u32*         series that are to be listed no more
 //
@@ -76,7 +76,7 @@ export function putSeries(into: RecordBatchWriter, series: Uint32Array): void {
 }
 
 /** Reads the parts of ops in order. Throws `RangeError` when they run past the end: the entry is damaged. */
-export class WordsReader {
+export class OpReader {
   buf: Buffer = emptyBytes;
   pos = 0;
   end = 0;

@@ -4,7 +4,7 @@
 import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
 import type { SeriesImporter } from '../../series-engine.ts';
 import type { CatalogState, EngineChange } from '../catalog.ts';
-import { putChange, putShard } from './change-words.ts';
+import { putChange, putShard } from './change-codec.ts';
 import { ExportWalker } from './export-walker.ts';
 
 export class ExportImporter implements SeriesImporter {

@@ -12,7 +12,7 @@ export interface WaitingWork<T> {
   take(): T;
 }
 
-export class RoundTurns<T> {
+export class RoundQueue<T> {
   readonly #waiting: WaitingWork<T>;
   readonly #begin: (work: T) => void;
   readonly #roundMs: number;
