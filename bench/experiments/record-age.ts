@@ -37,6 +37,38 @@ async function sourcesOf(
   return sources;
 }
 
+/** Git's own list of commits that change names, comments or layout alone: they leave every figure as it is. */
+const ignoredList = '.git-blame-ignore-revs';
+
+function ignoredCommits(root: string): Set<string> {
+  const lines = readFileSync(join(root, ignoredList), 'utf8').split('\n');
+  return new Set(lines.filter((line) => /^[0-9a-f]{40}$/.test(line)));
+}
+
+/** Names that files had before those commits, by their names since. */
+function earlierNames(root: string, commits: ReadonlySet<string>): Map<string, string> {
+  const names = new Map<string, string>();
+  for (const commit of commits) {
+    const words = [
+      'show',
+      '--format=',
+      '--name-status',
+      '--find-renames',
+      '--diff-filter=R',
+      commit,
+    ];
+    for (const line of git(root, words).split('\n').filter(Boolean)) {
+      const [, before, after] = line.split('\t');
+      names.set(after!, before!);
+    }
+  }
+  return names;
+}
+
+function git(root: string, words: readonly string[]): string {
+  return execFileSync('git', words, { cwd: root, encoding: 'utf8', stdio: 'pipe' });
+}
+
 /**
  * For each record with a commit, the files that have changed since, by the id of the experiment. A commit that the history
  * does not have is left out.
@@ -47,16 +79,26 @@ export async function changedSince(
   records: ReadonlyMap<string, Recorded>,
 ): Promise<Map<string, string[]>> {
   const changed = new Map<string, string[]>();
+  const ignored = ignoredCommits(root);
+  const names = earlierNames(root, ignored);
   for (const [id, source] of await sourcesOf(root, experiments)) {
     const commit = records.get(id)?.commit?.replace('+', '');
     if (commit === undefined) continue;
     const reached = new Set<string>();
     addReached(source, reached);
     const paths = [...reached].map((file) => relative(root, file));
-    const words = ['diff', '--name-only', commit, 'HEAD', '--', ...paths];
+    const before = paths.flatMap((path) => names.get(path) ?? []);
+    const words = ['log', '--format=commit %H', '--name-only', `${commit}..HEAD`, '--'];
     try {
-      const files = execFileSync('git', words, { cwd: root, encoding: 'utf8', stdio: 'pipe' });
-      changed.set(id, files.split('\n').filter(Boolean));
+      const files = new Set<string>();
+      let isIgnored = false;
+      for (const line of git(root, [...words, ...paths, ...before])
+        .split('\n')
+        .filter(Boolean)) {
+        if (line.startsWith('commit ')) isIgnored = ignored.has(line.slice(7));
+        else if (!isIgnored) files.add(line);
+      }
+      changed.set(id, [...files]);
     } catch (error) {
       if (!String(error).includes('bad object') && !String(error).includes('unknown revision')) {
         throw error;
