@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
+const ignored = ['node_modules/**', 'dist/**'];
+
 export default defineConfig({
   resolve: {
     alias: [
@@ -11,8 +13,20 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['**/*.test.ts'],
-    exclude: ['node_modules/**', 'dist/**'],
+    projects: [
+      // Beside the code: in one process after the other, as most of their time would go into starting processes and
+      // loading modules.
+      {
+        extends: true,
+        test: {
+          name: 'unit',
+          include: ['**/*.test.ts'],
+          exclude: [...ignored, 'test/**'],
+          isolate: false,
+        },
+      },
+      { extends: true, test: { name: 'whole', include: ['test/**/*.test.ts'], exclude: ignored } },
+    ],
     setupFiles: ['fast-equality.ts', 'test-cost.ts'].map((file) =>
       join(import.meta.dirname, 'test/support', file),
     ),
