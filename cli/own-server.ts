@@ -1,5 +1,5 @@
-// A server of one's own, as for a demonstration or for measuring: a process of its own on free ports of this machine,
-// and a directory that goes with it.
+// A temporary server for a demonstration or a measurement: a separate process on free ports of this machine, with a data
+// directory that is deleted afterwards.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

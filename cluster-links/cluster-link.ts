@@ -50,7 +50,7 @@ export interface LinkHandler {
   frame(type: number, stream: number, buf: Buffer, start: number, end: number): void;
   /** The socket has sent its buffer. */
   drained(): void;
-  /** All that a read of the socket brought was told. */
+  /** All frames of one socket read were delivered. */
   readEnd(): void;
   /** The link is of no more use; told once. Undefined when either side closed it. */
   closed(error: Error | undefined): void;
@@ -158,7 +158,7 @@ export class ClusterLink {
     return socket.write(bytes) && socket.writableLength === 0;
   }
 
-  /** Has the socket be read no more, or again. */
+  /** Pauses or resumes reading from the socket. */
   pause(isPaused: boolean): void {
     if (isPaused === this.#isPaused) return;
     this.#isPaused = isPaused;

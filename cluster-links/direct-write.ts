@@ -58,8 +58,8 @@ export class DirectWrites {
   }
 
   /**
-   * Writes a range of a buffer, unless it has to take its way through the stream; returns whether it did. Nothing may
-   * wait in the stream. While `waiting` counts bytes they must stay as they are, if they were not copied.
+   * Writes a range of a buffer to the handle. False if the caller must use the stream instead. The stream must be empty. While
+   * `waiting` counts the bytes they must not change, unless `isCopied`.
    */
   write(from: Buffer, start: number, end: number): boolean {
     const handle = this.#handle;

@@ -18,7 +18,7 @@ interface LastingLinkUser {
   readonly purpose: string;
   /** Name of the other end, for reports. */
   readonly peer: string;
-  /** There is a link. It counts as up once `up` is called, as here or when the other side has introduced itself. */
+  /** The link is open. It counts as up once `up` is called, here or after a first message of the other side. */
   opened(): void;
   frame: LinkHandler['frame'];
   /** The link has ended: what was under way has failed. Not called where none was open. */
@@ -98,7 +98,7 @@ export class LastingLink {
     );
   }
 
-  /** The node is to be found elsewhere. The link ends, and is made there. */
+  /** The node has a new address. The link is closed, and opened again at that address. */
   setPlace(place: { host: string; port: number }): void {
     if (place.host === this.#place.host && place.port === this.#place.port) return;
     this.#place = place;

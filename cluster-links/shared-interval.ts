@@ -1,5 +1,5 @@
-// One timer for all links of a thread that look after their peers equally often: with one each, a thread with some links
-// would wake up for every one of them, and so would their peers for every ping.
+// One timer for all links of a thread with the same ping interval. With a timer for each link, the thread would wake up for
+// every link, and its peers for every ping.
 
 const intervals = new Map<number, SharedInterval>();
 

@@ -25,8 +25,8 @@ export interface LocalPod extends Executor {
   /** Whether it follows, and its state is no older. */
   isWithin(bounds: ReadBounds): boolean;
   /**
-   * Answers a read from the state here, of a pod that follows: as `execute`, but that nothing waits for the log.
-   * `Command.notRun` where only the leader can answer it.
+   * Answers a read from the local state of a follower. Like `execute`, but nothing waits for the log. Sets
+   * `Command.notRun` where only the leader can answer.
    */
   read(command: Command, reply: Reply): MaybePromise<Reply | void>;
   /**
@@ -36,6 +36,6 @@ export interface LocalPod extends Executor {
   readonly losses: number;
   /** Position of the last tick in which something ran; those of two ticks in a row differ by 1. */
   readonly lastPosition: number;
-  /** As `endTick`, for a caller that looks at `losses` by itself. */
+  /** Like `endTick`, for a caller that checks `losses` itself. */
   flushTick(): number;
 }

@@ -15,7 +15,7 @@ export interface Partition {
   readonly isCopy?: boolean | undefined;
 }
 
-/** What becomes of a partition in a cluster while partitions change. */
+/** State of a partition in a cluster while partitions change. */
 export const MarkState = {
   /** Of a target: rows are being copied to it. */
   filling: 1,

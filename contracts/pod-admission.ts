@@ -137,8 +137,8 @@ export class TimeSlice implements PodRequest {
   }
 
   /**
-   * Waits for something that may be there already. The time is not counted, but the work before is: an await of
-   * something at hand lets no other work run.
+   * Waits for a promise that may have resolved already. The wait is not counted, but the work before it is: awaiting
+   * a resolved promise lets no other work run.
    */
   async awaiting<T>(pending: PromiseLike<T>): Promise<T> {
     const worked = performance.now() - this.#since;

@@ -34,7 +34,7 @@ export interface ReplicatedState {
 }
 
 export interface ReplicatedMachine {
-  /** The state as of this index is there after a crash; 0 for nothing. */
+  /** The state as of this index survives a crash; 0 when no state does. */
   readonly durableIndex: number;
   /**
    * Applies an entry's proposals, in order; none for entries that only concern the log. `position`

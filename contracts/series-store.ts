@@ -81,9 +81,9 @@ export class StaleEpochError extends UnavailableError {
 }
 
 /**
- * A deletion does not have the mark of the leader, which is another one after each deletion: one that was held up on its way
- * must not come after a later one, and delete what was written since. Nothing was done; a gateway whose client still waits
- * for the deletion sends it again, with the mark in this error.
+ * The mark of a deletion is not the current mark of the leader, which changes with each deletion. This stops a
+ * delayed deletion from running after a later one, where it would delete points written since. Nothing was done. A
+ * gateway whose client still waits sends the deletion again, with the mark in this error.
  */
 export class LateDeletionError extends UnavailableError {
   readonly mark: number;
@@ -186,8 +186,10 @@ export interface SeriesSelection {
   readonly mark?: number | undefined;
 }
 
-/** A condition that rows must meet, told so that blocks without such rows need not be read. Rows that
- * fail it may come all the same. */
+/**
+ * A condition that rows must meet. Blocks without such rows need not be read. The scan may still return rows that
+ * fail the condition.
+ */
 export interface ValueBound {
   /** Index in the scan's `fields`. */
   readonly field: number;
@@ -248,9 +250,9 @@ export interface SeriesScan {
 
 export interface SeriesCursor {
   /**
-   * The next rows, ascending or descending as was asked, a few thousand at a time; undefined at the end.
-   * Synchronous, and short enough to be called between two looks at the clock: no rows mean that it takes
-   * longer. The arrays are the caller's to read until the next call.
+   * The next rows in the requested order, a few thousand at a time; undefined at the end. Synchronous, and short
+   * enough to be called between two clock checks. An empty result means that more time is needed. The caller may read
+   * the arrays until the next call.
    */
   next(): SeriesRows | BlockSummary | undefined;
   /**

@@ -17,7 +17,7 @@ export interface StepSource {
 }
 
 export interface StepWatcher {
-  /** Steps that take longer are told. Milliseconds. */
+  /** Steps that take longer are reported. Milliseconds. */
   readonly limitMs: number;
   /** A step has ended. Times are monotonic milliseconds. The source must be asked at once, because it may be reused. */
   ended(startedAtMs: number, endedAtMs: number, source: StepSource): void;

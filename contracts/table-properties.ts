@@ -5,8 +5,8 @@ import type { ReadBounds } from '../universal-row/command.ts';
 import { mostPartitions } from './partition-map.ts';
 
 /**
- * Consistency of reads: the latest write, any replica's state, or a state within the bounds. `lease`: the latest write, as
- * the leader alone knows it for as long as clocks go at about the same rate.
+ * Consistency of reads: the latest write, any replica's state, or a state within the bounds. `lease`: the latest
+ * write, answered by the leader from its lease. The lease requires clocks that run at about the same rate.
  */
 export type Consistency =
   | { readonly kind: 'strong' }

@@ -66,7 +66,7 @@ export interface ReadScheduler {
   pass(owner: number, records: number, isPage: boolean, read: () => PromiseLike<number>): void;
 }
 
-/** What reads answer that an engine refuses since it is being closed, or has not begun when it is. */
+/** Error of reads that a closing engine refuses, or that have not begun when the engine closes. */
 export const engineClosed = new CommandError('ERR this partition is closed here');
 
 export interface Engine {

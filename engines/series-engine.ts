@@ -95,8 +95,8 @@ export interface SeriesEngine extends SeriesReads {
     rules?: PointRules,
   ): WriteOutcome;
   /**
-   * Whether a batch can be prepared on top of batches that were prepared last and are neither applied nor discarded:
-   * its words go to their entry then, behind theirs.
+   * Whether a batch can be prepared together with the last prepared batches, which are neither applied nor discarded.
+   * Its operations are then appended to the same log entry.
    */
   joinsWrite(database: string, retentionPolicy: string, batch: PointBatch): boolean;
   prepareChange(change: CatalogChange, into: RecordBatchWriter): void;

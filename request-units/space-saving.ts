@@ -62,7 +62,8 @@ export class SpaceSaving {
       if (slot.count >= least) kept.push(slot);
       else this.#byName.delete(slot.name);
     }
-    // One factor for all leaves the order as it was, but those that went may have been anywhere.
+    // Scaling by one factor keeps the order of the counts. Removed slots may have been anywhere in the heap, so it is
+    // rebuilt.
     kept.sort((a, b) => a.count - b.count);
     kept.forEach((slot, at) => (slot.at = at));
     this.#heap.splice(0, Infinity, ...kept);

@@ -101,7 +101,7 @@ export class TokenBucket {
     return ((cost - this.#balance) / this.#rate) * 1000;
   }
 
-  /** Milliseconds until something is let in again by `admit`; Infinity if nothing ever will be. */
+  /** Milliseconds until `admit` accepts requests again; Infinity if never. */
   waitForAny(now: number): number {
     this.#fill(now);
     if (this.#balance > 0) return 0;

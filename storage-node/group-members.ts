@@ -31,7 +31,7 @@ export function nextMemberStep(
   const { voters, learners, outgoing } = members;
   // A joint change leaves by itself.
   if (outgoing.length > 0) return undefined;
-  // What is wanted here is older than what another leader has done: by it a replica would come back that is gone.
+  // The wanted members are older than a change by another leader. Applying them would add a removed replica again.
   if ([...voters, ...learners].some((one) => countOfReplica(one) > epoch)) return undefined;
   for (const { replica, state } of wanted) {
     if (state === 'leaving' || voters.includes(replica)) continue;

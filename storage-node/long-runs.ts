@@ -41,7 +41,7 @@ export class LongRuns {
     return done;
   }
 
-  /** When it takes longer than its busy reply says, those that wait for its tables are given that. */
+  /** When a run takes longer than `busy.afterMs`, commands that wait for its tables get the busy reply. */
   #refuseLater({ commands, held }: LongRun): NodeJS.Timeout | undefined {
     const busy = commands.find(({ transform }) => transform.busy !== undefined)?.transform.busy;
     if (busy === undefined || busy.afterMs === Infinity) return undefined;
@@ -66,7 +66,7 @@ export class LongRuns {
     return run.reply;
   }
 
-  /** A row of a table was observed: those that write the table may have changed it, and not told yet. */
+  /** A row is now observed. Runs that write its table may have changed the row without reporting it yet. */
   observed(table: number, key: Buffer): void {
     for (const [run] of this.#runs) {
       if (run.held.some((one) => one.isWrite && one.table === table)) {
@@ -87,7 +87,7 @@ export class LongRuns {
     return true;
   }
 
-  /** Resolves in an instant in which `isWhole`, or when those that write were abandoned. */
+  /** Resolves at a moment when `isWhole` holds, or when the writing runs were abandoned. */
   async whole(): Promise<void> {
     for (;;) {
       const writing = [...this.#runs].filter(([run]) => run.isWriting);
@@ -101,7 +101,10 @@ export class LongRuns {
     await Promise.allSettled(this.#runs.values());
   }
 
-  /** The rows that they have seen are undone: they stop at their next step, with an error. Resolves when they have. */
+  /**
+   * The rows that the runs have read are undone. The runs stop at their next step, with an error. Resolves when all
+   * have ended.
+   */
   giveUp(): Promise<void> | undefined {
     if (this.#runs.size === 0) return undefined;
     for (const [run] of this.#runs) {
@@ -111,7 +114,7 @@ export class LongRuns {
     return this.ended();
   }
 
-  /** They stop at their next step, undone, to be run where the leader will be. Those that are complete stand. */
+  /** Runs stop at their next step and are undone, to run again at the next leader. Completed runs stand. */
   moveOn(): Promise<void> | undefined {
     if (this.#runs.size === 0) return undefined;
     for (const [run] of this.#runs) {
@@ -122,8 +125,8 @@ export class LongRuns {
   }
 
   /**
-   * The pod closes: they stop at their next step, without an answer. Nothing of one that writes is in the log, so that
-   * the next start finds the rows as they were before it.
+   * The pod closes: runs stop at their next step, without an answer. A run that writes has nothing in the log, so the
+   * next start finds the rows as they were before it.
    */
   abandon(): void {
     this.#isAbandoned = true;

@@ -37,7 +37,7 @@ export async function setMark(
   await pod.durable();
 }
 
-/** Rows for a target: those of the next slice after `slices` that it has of the source. */
+/** Writes rows to a target that has `slices` slices of the source: the next slice. */
 export async function fillPartition(
   pod: Pod,
   to: { target: number; source: number; attempt: number; slices: number },

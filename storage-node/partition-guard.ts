@@ -37,7 +37,7 @@ export class PartitionGuard {
     this.#tables = tables;
   }
 
-  /** What to answer where a partition is not served here; false where all are. */
+  /** Refuses commands whose partition is not served here. Returns false where all partitions are served. */
   ifShut(
     tables: readonly HeldTable[],
     commands: readonly Command[],
@@ -88,7 +88,7 @@ export class PartitionGuard {
     return shut === false ? false : undefined;
   }
 
-  /** A copy of others is to be read here only when it has all rows, as the marks tell. */
+  /** A copied partition may be read here only when it has all rows, according to the marks. */
   mayRead({ table }: Command): boolean | Promise<void> {
     const { marks } = this.#tick;
     const isCopy = this.#tables.get(table)?.isCopy === true;

@@ -1,11 +1,12 @@
-// What becomes of the partitions of a group that are copied to others, or are copies: rows of a table of their own in the
-// group, and so part of its log entries, of checkpoints and of snapshots.
+// Marks: the states of partitions of a group that are copied to others, or are copies themselves. Marks are rows of a
+// separate table of the group, and therefore part of its log entries, checkpoints and snapshots.
 //
 //   key     varint number of the partition                 value   u8 state, varint attempt, varint home
 //   key     varint number of a target, varint of a source  value   u8 0, varint attempt, varint slices
 //
-// A change is tried in attempts, whose numbers only grow. The first of its sources is its home: the entry that closes it
-// is the one that decides. Before that an attempt may be declared void, there too, and what was frozen is served again.
+// A change is made in attempts with increasing numbers. The first source is the home of the change: the log entry that
+// closes the home decides the change. Until then the home may declare an attempt void, and frozen partitions are served
+// again.
 
 import { MarkState, type PartitionMark } from '../contracts/partition-map.ts';
 import { Slice } from '../universal-row/bytes.ts';
@@ -41,7 +42,7 @@ export class PartitionMarks {
     return this.#known === undefined ? this.#engine.holds(marksTable) : this.#known.size > 0;
   }
 
-  /** Whether it has to be looked at which partitions the command needs. */
+  /** Whether the partitions that the command needs must be checked. */
   mayShut({ table, usesSpan }: Pick<Command, 'table' | 'usesSpan'>): boolean {
     if (!this.isAny) return false;
     return usesSpan === true || this.#known === undefined || this.shut(table) !== undefined;

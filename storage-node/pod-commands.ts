@@ -26,7 +26,7 @@ import type { TableHolds } from './table-holds.ts';
 import type { TableRulesByNumber } from './table-rules.ts';
 import type { Transaction } from './transaction.ts';
 
-// A transaction that takes longer goes on as a long command does.
+// A transaction that takes longer continues as a long command.
 const wholeTransactionMs = 1;
 const bytesBetweenLooks = 64 * 1024;
 
@@ -252,7 +252,7 @@ export abstract class PodCommands {
     return this.#whenRead(wait, commands[0], reply, again);
   }
 
-  /** Runs commands later. The answer that they would have written to may be shared with those of others. */
+  /** Runs commands later, with a reply of their own, because other commands may share the original one. */
   async #whenDrained(
     reply: Reply,
     then: (own: Reply) => MaybePromise<Reply | void>,
@@ -263,7 +263,7 @@ export abstract class PodCommands {
     return (await then(own)) ?? own;
   }
 
-  /** Runs commands again once what they were reading is there, unless this pod is closed by then. */
+  /** Runs commands again once the missing records are loaded, unless this pod is closed by then. */
   #whenRead(
     ready: Promise<void>,
     first: Command | undefined,
@@ -284,7 +284,10 @@ export abstract class PodCommands {
     if (first !== undefined) first.notRun = { why: 'notLeader', leader: 0 };
   }
 
-  /** Rows of a table that a long command reads stay, expired or not; so do those that are read while expired rows stay. */
+  /**
+   * A table that a long command reads keeps its rows, expired or not. Reads drop no expired rows while `keepsExpired`
+   * is set.
+   */
   #freeze(table: number, writing: boolean): void {
     const keeps = this.tick.keepsExpired && !writing;
     this.tx.frozen = this.writeFailure !== undefined || keeps || this.holds.isRead(table);

@@ -9,7 +9,7 @@ import type { PodTick } from './pod-tick.ts';
 import type { TableHolds } from './table-holds.ts';
 import type { TableRulesByNumber } from './table-rules.ts';
 
-// Commands after which memory is looked at where rows are evicted.
+// Commands between two checks of the memory where rows are evicted.
 const commandsBetweenLooks = 32;
 
 interface PodMemoryOptions {
@@ -73,7 +73,7 @@ export class PodMemory {
   /** Called regularly, independent of commands. */
   check(): void {
     if (this.#maxBytes === Infinity) return;
-    // The next command that writes looks, and makes room: until then none is to be refused.
+    // The next writing command checks the memory and evicts rows. Until then no command is refused.
     if (this.evictor !== undefined) this.#looksLeft = 0;
     else this.#look();
   }

@@ -117,7 +117,7 @@ export class Pod extends PodCommands implements LocalPod {
     this.memory.maxBytes = bytes;
   }
 
-  /** While it holds, expired rows are hidden and stay: only commands that write drop those that they meet. */
+  /** While set, expired rows are hidden and kept. Only writing commands drop the expired rows that they meet. */
   keepExpired(isKept: boolean): void {
     this.tick.keepExpired(isKept);
   }

@@ -62,7 +62,7 @@ export class Replica implements LogListener {
     return this.#pause !== undefined;
   }
 
-  /** Whether this is a follower whose rows are those of an entry. */
+  /** Whether this is a follower whose rows are the state after a log entry. */
   get mayRead(): boolean {
     return this.role !== 'leader' && !this.#isClosed && this.ready === undefined;
   }

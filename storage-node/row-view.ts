@@ -70,7 +70,7 @@ export abstract class RowView {
     this.t = engine.table(this.number);
   }
 
-  /** A reading command looked for a key that is not there. */
+  /** A reading command has found no row for a key. */
   protected abstract missed(b: Buffer, s: number, n: number): void;
 
   protected abstract dropExpired(row: Row): void;
@@ -350,7 +350,7 @@ export abstract class RowView {
   }
 
   addScriptSteps(steps: number): void {
-    // The script itself was looked for: one that fails is charged, too.
+    // The script itself counts as a lookup. A script that fails is charged, too.
     this.work.lookups++;
     this.work.scriptSteps += steps;
   }

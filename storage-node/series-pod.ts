@@ -37,7 +37,7 @@ import { ScheduledMaintenance } from './scheduled-maintenance.ts';
 import { SeriesReplica } from './series-replica.ts';
 import type { TableRules, TableRulesByName } from './table-rules.ts';
 
-/** What a read is of. */
+/** Target of a read. */
 interface Read {
   readonly database: string;
   readonly reads?: SeriesReads | undefined;

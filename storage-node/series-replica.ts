@@ -232,7 +232,10 @@ export class SeriesReplica implements LogListener {
     return true;
   }
 
-  /** Nothing is to be changed, if this has been the leader until now: the state that says so was the latest. */
+  /**
+   * Confirms a change without an effect. If this replica has led until now, the state that made the change
+   * unnecessary was the latest.
+   */
   #confirm({ resolve, reject, result }: Change): void {
     this.leading().then(() => resolve(result), reject);
   }

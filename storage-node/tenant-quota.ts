@@ -1,5 +1,5 @@
-// How much a tenant may keep, all of its tables together wherever they are. Checked before each command that may need
-// more room, and before a value grows by much, so that a command exceeds it by little; shrinking is never refused.
+// Limits what a tenant may store in all of its tables together. Checked before each command that may need more room,
+// and before a value grows by much, so that one command exceeds the limit only by little. Shrinking is never refused.
 
 import type { TableQuota } from './table-rules.ts';
 

@@ -137,7 +137,7 @@ export class Transaction extends RowView implements Rows {
 
   // ---- writes
 
-  /** Makes `row` the one that the next ops of the entry are about. */
+  /** Makes `row` the subject of the next ops of the entry. */
   #log(row: Row): void {
     if (row === this.loggedRow) return;
     this.loggedRow = row;

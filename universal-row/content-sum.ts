@@ -1,6 +1,6 @@
 // A checksum over a set of items, independent of their order. It detects damage; it does not protect against a forger.
 
-/** 64 bits in two lanes, each stirred in its own way. */
+/** A 64-bit sum in two halves, each mixed in a different way. */
 export class ContentSum {
   #low = 0;
   #high = 0;

@@ -9,7 +9,7 @@ interface Entries<K, V> {
 
 export class Eldest<K, V> {
   readonly #entries: Entries<K, V>;
-  /** All that it has passed are deleted. */
+  /** Iterator over the remaining entries. Every entry before it is deleted. */
   #rest: Iterator<[K, V], undefined>;
 
   constructor(entries: Entries<K, V>) {
@@ -21,7 +21,7 @@ export class Eldest<K, V> {
   take(): [K, V] | undefined {
     let next = this.#rest.next();
     if (next.done === true) {
-      // It has been at the end, and stays there whatever comes.
+      // An iterator that has ended does not see entries that are added later.
       this.#rest = this.#entries.entries();
       next = this.#rest.next();
       if (next.done === true) return undefined;

@@ -1,8 +1,8 @@
 // Commands that run as one and that a gateway may send again, as it cannot know whether they were applied: the record of
 // their number (once.ts) has the answers of all of them. It is looked up by the first that runs, and is part of their entry.
 //
-// Watched rows that were touched say nothing about an attempt before: the record is looked up all the same. Where there is
-// none, one is made that they were not run, so that an attempt that comes late is not, either.
+// If a watched row was touched, an earlier attempt may still have been applied, so the record is looked up first. Without a
+// record, a record "not run" is written, so that a late attempt is not run either.
 
 import { Action, type Command, isWrite, type Transform } from './command.ts';
 import { CommandError, outcomeUnknown } from './errors.ts';

@@ -12,7 +12,7 @@
 //   timed     as a stream; see timed-map.ts            hashes with fields that expire
 //
 // Bytes come in as (buffer, start, length) and go out through a `Slice` or a visitor. Bytes in a
-// slice or passed to a visitor point into the engine and is valid only until the next write or the
+// slice or passed to a visitor point into the engine and are valid only until the next write or the
 // visitor's return. Reads may throw `ReadFault`. A container whose last element goes is dropped
 // with it, but for a stream or a timed map, which stays until it is dropped.
 

@@ -35,7 +35,7 @@ export class SpareBuffers {
     }
     if (best < 0) {
       this.made++;
-      // Pages that are not written are not there. So the same memory will do for a little more.
+      // Rounded up, so that a slightly larger request can reuse it. Pages that are never written take no memory.
       const memory = bytes < leastSpareBytes ? bytes : roundedUp(bytes);
       return Buffer.allocUnsafeSlow(memory).subarray(0, bytes);
     }

@@ -19,7 +19,7 @@ export class AccumulatedUnits {
     return this.#balance - this.#debt;
   }
 
-  /** The most it can come to with such a share. */
+  /** Maximum number of accumulated units, given the share in units a second. */
   limit(share: number): number {
     return share * this.#slots.length;
   }
@@ -40,14 +40,14 @@ export class AccumulatedUnits {
     }
   }
 
-  /** Takes the cost if it is there, the oldest units first. */
+  /** Debits the cost if the balance covers it, the oldest units first. Returns whether it did. */
   spend(cost: number): boolean {
     if (this.balance < cost) return false;
     this.#take(cost);
     return true;
   }
 
-  /** Takes up to this much, never into debt; how much it was. */
+  /** Takes up to so many units without creating a debt. Returns the number taken. */
   giveUp(units: number): number {
     const given = Math.max(0, Math.min(units, this.balance));
     this.#take(given);
@@ -69,12 +69,12 @@ export class AccumulatedUnits {
     if (more > 0) this.#take(more);
   }
 
-  /** Nothing is owed any more. */
+  /** Cancels the debt. */
   forgive(): void {
     this.#debt = 0;
   }
 
-  /** A query cost this much more than was taken for it; less, if it is negative. */
+  /** Settles the difference between the real cost of a query and the debited estimate; negative for a refund. */
   settle(more: number): void {
     if (more < 0) this.receive(-more);
     else this.#debt += more - this.giveUp(more);

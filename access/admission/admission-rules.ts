@@ -27,7 +27,7 @@ export interface AdmissionRules {
   queryQueueLength: number;
   /** Seconds of a tenant's quota that it can owe. */
   debtSeconds: number;
-  /** For so many seconds from when a tenant was made its quota counts so many times. */
+  /** Seconds after its creation for which a new tenant may spend a multiple of its quota, and that multiple. */
   warmupSeconds: number;
   warmupFactor: number;
   /** Refusals take as long as successes do. */
@@ -52,14 +52,14 @@ export const admissionDefaults: AdmissionRules = {
 
 /** The gateway's capacity that limiters share. */
 export interface SharedCapacity {
-  /** Units of the burst package. */
+  /** Takes the cost from the burst package. False if the package has too few units. */
   burst(tenant: number, share: number, cost: number, now: number): boolean;
   /**
    * Units a second that unused capacity could lend to tables of this mode; 0 if the mode excludes
    * them.
    */
   lends(mode: QuotaMode): number;
-  /** Units that others leave. */
+  /** Takes the cost from capacity that other tenants leave unused. False if there is too little. */
   borrow(mode: QuotaMode, cost: number, now: number): boolean;
   /** Units were spent. */
   used(units: number, now: number): void;
@@ -119,7 +119,7 @@ export interface Hold {
   /** Units, and how many of them others left. */
   units: number;
   borrowed: number;
-  /** Nothing is enforced, and it would have been refused: then it would not have cost anything either. */
+  /** In a dry run: the request would have been refused, so it is not debited. */
   isFree: boolean;
 }
 

@@ -1,5 +1,5 @@
-// Token buckets one behind the other: a request must pass all of them (Amazon, "Fairness in multi-tenant systems").
-// A slow one with a large capacity and a fast one with a small one let a large burst through, at a bounded speed.
+// Token buckets in series: a request must pass all of them (Amazon, "Fairness in multi-tenant systems").
+// A slow bucket with a large capacity and a fast bucket with a small capacity admit a large burst at a bounded rate.
 
 import { TokenBucket } from '../../request-units/token-bucket.ts';
 
@@ -25,7 +25,7 @@ export class BucketSeries implements LimiterBucket {
     this.#buckets = buckets;
   }
 
-  /** Full ones. */
+  /** A series of full buckets. */
   static of(shapes: readonly BucketShape[], now: number): BucketSeries {
     return new BucketSeries(
       shapes.map(({ rate, capacity }) => new TokenBucket(rate, capacity, now)),
@@ -45,14 +45,14 @@ export class BucketSeries implements LimiterBucket {
     return least;
   }
 
-  /** From all of them or from none. */
+  /** Debits all buckets if each of them has the cost, else none. Returns whether it did. */
   take(cost: number, now: number): boolean {
     if (this.balance(now) < cost) return false;
     this.debit(cost, now);
     return true;
   }
 
-  /** From all of them if nothing is owed to any. */
+  /** Debits all buckets if each has a positive balance, else none. Returns whether it did. */
   admit(cost: number, now: number): boolean {
     if (this.balance(now) <= 0) return false;
     this.debit(cost, now);
@@ -63,7 +63,7 @@ export class BucketSeries implements LimiterBucket {
     for (const bucket of this.#buckets) bucket.debit(cost, now);
   }
 
-  /** Milliseconds until all have it, if none is taken. */
+  /** Milliseconds until all buckets have the cost, if no units are taken meanwhile. */
   wait(cost: number, now: number): number {
     let longest = 0;
     for (const bucket of this.#buckets) longest = Math.max(longest, bucket.wait(cost, now));

@@ -21,30 +21,30 @@ const errorDelayDefaults: ErrorDelayOptions = {
   successes: 1000,
 };
 
-// Latencies from 2^-6 ms on in eighths of a doubling: the median is off by 5 % at most.
+// Histogram of latencies from 2^-6 ms on, with eight cells for each doubling: the error of the median is at most 5 %.
 const partsPerDoubling = 8;
 const smallest = 2 ** -6;
 const cells = 24 * partsPerDoubling;
-/** A median is good for so many more successes. */
+/** The median is computed again after so many successes. */
 const between = 16;
 
 export class ErrorDelay {
   /** They may change. */
   readonly options: ErrorDelayOptions;
-  /** Successes by latency: of the half of them that has begun, and of the half before. */
+  /** Histograms of the current half of the window, and of the half before it. */
   #current = new Uint32Array(cells);
   #previous = new Uint32Array(cells);
   #count = 0;
   #previousCount = 0;
   #median = Infinity;
-  /** Successes until the next look. */
+  /** Successes until the median is computed again. */
   #left = 0;
 
   constructor(options: Partial<ErrorDelayOptions> = {}) {
     this.options = { ...errorDelayDefaults, ...options };
   }
 
-  /** A request was answered as it should be, after so many milliseconds. */
+  /** Records a successful request and its latency. */
   succeeded(latencyMs: number): void {
     if (!this.options.enabled) return;
     if (this.#count * 2 >= this.options.successes) this.#turn();

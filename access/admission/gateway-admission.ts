@@ -26,7 +26,7 @@ interface GatewayAdmissionOptions {
   alarm?: (limiter: TenantLimiter, used: number) => void;
 }
 
-// Requests whose time is up are looked for this often; the first in the queue is looked at whenever it is served.
+// Interval of searches for expired requests. The head of a queue is checked whenever the queue is served.
 const expireEveryMs = 20;
 // Queries wait longer.
 const serveQueriesEveryMs = 50;
@@ -52,7 +52,7 @@ export class GatewayAdmission implements SharedCapacity {
   readonly #scheduled = new Set<TenantLimiter>();
   /** Limiters at which queries wait. */
   readonly #queryLimiters = new Set<TenantLimiter>();
-  /** Parts of their limits that tenants have on this gateway, and the part of those that are not among them. */
+  /** Fraction of its limit that each tenant has on this gateway, and the fraction of all other tenants. */
   #shares: ReadonlyMap<number, number> = new Map();
   #usualShare = 1;
   /** Requests of each limiter that had waited or were refused, as of the last `demands`. */
@@ -256,7 +256,7 @@ export class GatewayAdmission implements SharedCapacity {
     return this.#shares.get(tenant) ?? this.#usualShare;
   }
 
-  /** From now on tenants may spend these parts of their limits here, and of limits that are not named the `usual` part. */
+  /** Sets the fraction of its limit that each tenant may spend here, and the `usual` fraction for all other tenants. */
   setShares(shares: ReadonlyMap<number, number>, usual: number): void {
     const before = { shares: this.#shares, usual: this.#usualShare };
     this.#shares = shares;
@@ -328,7 +328,7 @@ export class GatewayAdmission implements SharedCapacity {
     this.#schedule(now);
   }
 
-  /** In the turns that its tenant has with the thread: those behind the limiter go to work at once. */
+  /** Serves the limiter in a time slice of its tenant: admitted requests run at once. */
   #scheduleServe(limiter: TenantLimiter, mayBeLate: boolean): void {
     if (this.#scheduled.has(limiter)) return;
     const request = batchRequest(limiter.tenant, () => {

@@ -75,7 +75,7 @@ export class QueryQueue<Q extends WaitingQuery> {
 
   #takeFor(query: Q, mostUnits: number): boolean {
     if (query.cost <= mostUnits) return this.units.spend(query.cost);
-    // There will never be enough: it runs on all that can be saved, and the rest is owed.
+    // The cost exceeds the maximum balance: the query runs at that balance, and the rest becomes debt.
     if (this.units.balance < mostUnits * (1 - 1e-9)) return false;
     this.units.settle(query.cost);
     return true;

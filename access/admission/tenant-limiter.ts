@@ -24,7 +24,7 @@ import { RequestCosts } from './request-costs.ts';
  * pipeline is answered in pieces worth sending, and not command by command.
  */
 const sliceMs = 1;
-/** While more than this share of the bucket is left, requests pass without being looked at; so many in a row at most. */
+/** While more than this share of the bucket is left, requests pass unchecked, up to this many in a row. */
 const fastPathShare = 0.5;
 const mostPasses = 1024;
 /** Longest time for which such requests are counted by their estimated cost. */
@@ -140,8 +140,8 @@ export class TenantLimiter implements QueryLimiterHost {
   // ---- requests
 
   /**
-   * Whether so much is left that the next requests need not be looked at one by one. Those that `pass` are charged within
-   * milliseconds, together.
+   * Whether enough units are left to admit the next requests without a check. Requests admitted by `pass` are charged
+   * together, within milliseconds.
    */
   get hasFastPath(): boolean {
     return this.#passes > 0;
@@ -162,8 +162,8 @@ export class TenantLimiter implements QueryLimiterHost {
   }
 
   /**
-   * As `pass`, when the passes are used up: grants more while enough is left after the estimated cost of those before.
-   * Charging all clients of a tenant takes longer than a thousand such looks.
+   * As `pass`, when the passes are used up. Grants more passes while the balance covers the estimated cost of the
+   * earlier ones: this is far cheaper than charging all clients of a tenant.
    */
   passAgain(now: number): boolean {
     if (!this.#wasOnFastPath || now - this.#settledAt >= settleEveryMs) return false;
@@ -390,7 +390,7 @@ export class TenantLimiter implements QueryLimiterHost {
     this.#granted += this.#passes;
   }
 
-  /** None where costs are not debited or not known: each request is then looked at. */
+  /** Number of passes to grant. 0 where costs are not debited or not known: each request is then checked. */
   #countPasses(now: number): number {
     const { dryRun, delaysErrors } = this.rules;
     const isKnown = !dryRun && !delaysErrors && this.costs.isKnown;

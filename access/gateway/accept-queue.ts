@@ -1,6 +1,6 @@
-// Connections that have been accepted and are yet to be served. Hundreds may come in the same round of the event loop,
-// and to make each ready takes as long as some commands: those that have no time left are made ready in later rounds.
-// Nothing of theirs is read before.
+// Accepted connections that wait to be set up. Hundreds may arrive in one round of the event loop, and the setup of each
+// takes as long as a few commands. Each round sets up connections for a few milliseconds; the rest wait for later rounds,
+// and are not read until then.
 
 const roundMs = 4;
 

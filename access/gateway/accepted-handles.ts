@@ -1,8 +1,8 @@
-// Connections that have been accepted, and are no sockets yet.
+// Accepted connections that are not sockets yet.
 //
-// The system hands over all connections that wait in one step, however many they are, and Node would make a socket of
-// each at once. So what a listener hands over waits as a handle, and becomes a socket when it is served. The handle is not
-// public; where it is not there, sockets come as usual. Servers of TLS and HTTP make their own sockets, some at a time.
+// The system hands over all waiting connections in one step, and Node would create a socket for each of them at once. Here
+// each connection waits as a handle, and becomes a socket when it is served. The handle is not public; where it is
+// missing, Node creates the sockets. TLS and HTTP servers create their own sockets, a few in each round.
 
 import { type Server, Socket } from 'node:net';
 import { AcceptQueue } from './accept-queue.ts';
@@ -24,7 +24,7 @@ interface WithHandle {
   _handle?: { onconnection?: OnConnection } | null;
 }
 
-/** From now on what a listening server accepts is given to `accept` without a socket, if that can be had. */
+/** Passes accepted connections of a listening server to `accept`, as handles if Node permits, else as sockets. */
 export function acceptHandles(server: Server, accept: (arrival: Arrival) => void): void {
   takeOver(server, (client) => accept(new AcceptedHandle(client)));
 }
@@ -34,7 +34,7 @@ export function acceptInSlices(server: Server): void {
   const queue = new AcceptQueue<() => void>((make) => make());
   takeOver(server, (client, make) =>
     queue.add(() => {
-      // A server that listens no more has closed all connections that it knows.
+      // A stopped server has closed only the connections that it knows, so this one is closed here.
       if (server.listening) make();
       else (client as { close(): void }).close();
     }),

@@ -40,9 +40,9 @@ export const activeUpdateCacheDefaults: ActiveUpdateCacheOptions = {
 };
 
 /**
- * `hit`: the answer is in `value`. `refresh`: as well, and the caller is to load it again in the background, as `flight`.
- * `load`: the caller is to load it, as `flight`. `wait`: for `flight`, which another reader has begun. `bypass`: to be asked of
- * the node, and not told of here. A node is paid for all that it is asked, refreshes too.
+ * `hit`: the answer is in `value`. `refresh`: as `hit`, and the caller reloads it in the background, as `flight`. `load`:
+ * the caller loads it, as `flight`. `wait`: another reader loads it, as `flight`. `bypass`: the caller asks the node and
+ * caches nothing. All requests to a node are charged, refreshes included.
  */
 type Look = 'hit' | 'refresh' | 'load' | 'wait' | 'bypass';
 
@@ -62,7 +62,7 @@ interface Entry<V> {
   older: Entry<V> | undefined;
 }
 
-/** A load under way. There is one of a key, but for those that a write has outdated. */
+/** A load in progress. A key has at most one, not counting loads that a write has made obsolete. */
 export interface Flight {
   readonly key: string;
   /** When it was begun. */
@@ -85,7 +85,7 @@ export class ActiveUpdateCache<V> {
   #bytes = 0;
   #newest: Entry<V> | undefined;
   #oldest: Entry<V> | undefined;
-  /** Entries in the order they were loaded. Those before `#due` need no refresh, those before `#over` are no more. */
+  /** Entries in order of loading. Those before `#due` were checked for a refresh; those before `#over` have expired. */
   #loaded: Entry<V>[] = [];
   #due = 0;
   #over = 0;
@@ -206,7 +206,7 @@ export class ActiveUpdateCache<V> {
    */
   sweep(now: number, refresh: (flight: Flight) => void): void {
     const { ttlMs, refreshAfter, jitter, hotHits } = this.#options;
-    // By then all that were read have been refreshed.
+    // At this age, every hot entry that was read has been refreshed by its readers.
     const dueMs = Math.min(1, refreshAfter + jitter) * ttlMs;
     for (; this.#isOlder(this.#due, dueMs, now); this.#due++) {
       const entry = this.#loaded[this.#due]!;

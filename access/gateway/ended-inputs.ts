@@ -7,7 +7,7 @@ import { FirstCome, RoundQueue } from './round-queue.ts';
 export class EndedInputs {
   readonly #queue = new RoundQueue<() => void>(new FirstCome(), (end) => end());
 
-  /** The end of this socket's input is told when there is time for it. Node says it by `push`, as to any stream. */
+  /** Defers the end of this socket's input to a time slice. Node signals the end by `push(null)`. */
   follow(socket: Socket): void {
     const push = socket.push.bind(socket);
     socket.push = (chunk, encoding) => {

@@ -64,7 +64,7 @@ export class HashQueue {
     return sum;
   }
 
-  /** Runs `hash` when it is its turn. Rejects with `TooManyHashes` when too many of the tenant wait. */
+  /** Runs `hash` when a slot is free. Rejects with `TooManyHashes` when too many hashes of the tenant are queued. */
   async run<T>(request: HashRequest, hash: () => Promise<T>): Promise<T> {
     if (this.#running < this.#options.atOnce) this.#running++;
     else await this.#enqueue(request);
@@ -97,7 +97,7 @@ export class HashQueue {
     });
   }
 
-  /** Hands the thread on: `#running` counts the next one already. */
+  /** Passes the slot to the next hash, so `#running` stays the same; without one, the slot becomes free. */
   #startNext(): void {
     const start = this.#next();
     if (start === undefined) this.#running--;

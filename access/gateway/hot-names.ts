@@ -47,7 +47,7 @@ export class HotNames {
     rate: new SpaceSaving(capacity),
     bytes: new SpaceSaving(capacity),
   };
-  /** By id: the largest request seen. Of names that an order has, and a second's others. */
+  /** Largest sampled request by id, for names in any sketch. `tick` removes the others. */
   private readonly sizes = new Map<string, number>();
   private spentInAll = 0;
   private readonly clock: Clock;
@@ -62,7 +62,7 @@ export class HotNames {
     this.fadedAt = this.startedAt;
   }
 
-  /** All that was ever spent, as far as samples tell, in their terms. */
+  /** Total units spent, as estimated from the samples. */
   get spent(): number {
     return this.spentInAll;
   }
@@ -72,7 +72,7 @@ export class HotNames {
     return Math.min(longestWait, Math.floor(this.step * 2 * this.rng.next()));
   }
 
-  /** The most that `next` gives now. */
+  /** Current maximum of `next`. */
   get longest(): number {
     return Math.min(longestWait, Math.floor(this.step * 2));
   }
@@ -88,7 +88,7 @@ export class HotNames {
   ): void {
     this.spentInSecond += spent;
     if (++this.samplesInSecond >= samplesPerSecond) {
-      // Much more than in the last second, or the first one of all: it is not waited for its end.
+      // Load is far above that of the last second, or this is the first second: adapt before it ends.
       this.samplesInSecond = 0;
       this.step = Math.max(4 * this.step, cost);
     }
@@ -220,7 +220,7 @@ export class HotSampler {
     this.due = this.left = hot.next();
   }
 
-  /** From time to time: after a busy hour a client would have much to spend before it is looked at again. */
+  /** Called periodically. Shortens a wait drawn under heavy load, so that the client is sampled again soon after. */
   catchUp(): void {
     const beyond = this.left - this.hot.longest;
     if (beyond <= 0) return;

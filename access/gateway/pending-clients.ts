@@ -1,5 +1,5 @@
-// Clients that have shown nothing yet: connections before their login, handshakes under way. When there are too many,
-// one has to give way to the next that comes: the oldest of the address that has the most of them.
+// Clients that are not authenticated yet: connections before their login, and handshakes in progress. When there are too
+// many, the next one replaces the oldest client of the address with the most clients.
 
 /**
  * Group a client is counted in: an IPv4 address, or the /64 network of an IPv6 address, as one host

@@ -1,6 +1,6 @@
-// Work of many connections that arrives together: what has no time left in this round of the event loop waits for a later
-// one. Between two pieces of work all that the first has set off, promises and `process.nextTick` included, is done, so
-// that the time of all of it counts.
+// Runs the work of many connections for a few milliseconds in each round of the event loop; the rest waits for a later
+// round. Before the next item begins, everything that the last one has started, promises and `process.nextTick` included,
+// is complete, so its time is counted.
 
 const defaultRoundMs = 4;
 
@@ -80,7 +80,7 @@ export class FirstCome<T> implements WaitingWork<T> {
 
   take(): T {
     const work = this.#queue[this.#taken++]!;
-    // What was taken is not kept alive by those behind it for long.
+    // Items that were taken are soon released to the garbage collector.
     if (this.#taken * 2 >= this.#queue.length) {
       this.#queue = this.#queue.slice(this.#taken);
       this.#taken = 0;

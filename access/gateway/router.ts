@@ -31,7 +31,7 @@ export interface Route {
   quotaMode?: QuotaMode | undefined;
 }
 
-// Up to here tables are looked up in an array; there are many more of which few have a way of their own.
+// Tables below this number are looked up in an array, others in a map: few of those have a route of their own.
 const nearTables = 4096;
 
 export class Router {
@@ -43,8 +43,8 @@ export class Router {
   private distinct: TickMember[] = [];
 
   /**
-   * All tables go the usual way but those in `exceptions`. `partitions` has the table of each partition that has a number
-   * of its own.
+   * Uses the `usual` route for all tables except those in `exceptions`. `partitions` maps the number of a partition to its
+   * table.
    */
   set(
     usual: Route,
@@ -64,7 +64,7 @@ export class Router {
     this.distinct = [...new Set(routes.flatMap((route) => route.pods))];
   }
 
-  /** Each table goes its own way, which is asked for when the table is first used; `members` end their turns. */
+  /** Each table has its own route, resolved when the table is first used. `members` end the ticks of all routes. */
   setByTable(
     resolve: (table: number) => Route,
     members: readonly TickMember[],

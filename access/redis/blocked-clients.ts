@@ -18,9 +18,9 @@ const triesInARow = 64;
 export type Tried = 'served' | 'empty' | 'failed';
 
 export interface WaitingCommand {
-  /** Commands of one kind look for the same thing in a key: one that finds nothing speaks for all. */
+  /** Commands of one kind need the same content of a key: if one of them finds nothing, none of them will. */
   readonly kind: string;
-  /** Each looks for something else, or takes nothing away: all of its kind are tried at each change. */
+  /** Each command of the kind needs other content, or removes nothing: all of them are tried at each change. */
   readonly isShared: boolean;
   /** Queues of its keys, filled by `BlockedClients`. */
   readonly queues: Set<KeyQueue>;
@@ -264,7 +264,7 @@ export class BlockedClients {
     return this.#serveRound(queue, end);
   }
 
-  /** Tries all, as far as one that takes things away finds nothing. */
+  /** Tries all commands of the round. Ends the round when a command that is not shared finds nothing. */
   #serveRound(queue: KeyQueue, end: number): boolean {
     while (queue.isInRound) {
       if (this.#isTimeUp(end)) return false;

@@ -139,15 +139,15 @@ export class BlockedCommand implements WaitingCommand {
   /** A key it waits for has changed: tries the command again. */
   attempt(): MaybePromise<Tried> {
     const owner = this.#owner;
-    // Its client may have gone right after it sent the command. The end of its input is read behind the command, and maybe
-    // behind the change: an element that it took would be lost.
+    // The client may have disconnected right after it sent the command, and the end of its input may not be read yet. An
+    // element that the command took would then be lost, so the sockets are read first.
     if (this.#isNew && !this.isShared) {
       return nextReads().then(() => {
         owner.server.tick.schedule();
         return this.attempt();
       });
     }
-    // A client that has closed its end takes no element, though it is some ticks until its connection is disposed of.
+    // A disconnected client takes no element. Its connection may be cleaned up some ticks later.
     const { server, socket } = owner;
     if (this.#hasEnded || owner.closed || socket.readableEnded || socket.destroyed) return 'failed';
     const route = server.router.to(owner.table);

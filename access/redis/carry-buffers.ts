@@ -1,5 +1,5 @@
-// Buffers for requests that came in part, or that wait for their turn. Under a flood every connection needs one
-// several times a second: given to the garbage collector they would have it at work without a pause.
+// Reusable buffers for incomplete or queued requests. Under heavy load every connection needs one several times a
+// second; without reuse the garbage collector would run all the time.
 
 import { viewed } from '../../universal-row/bytes.ts';
 import { spareBuffers } from '../../universal-row/spare-buffers.ts';

@@ -155,7 +155,7 @@ export abstract class ClientConnection<C extends Client & TickClient> extends Se
     this.#isManaging = isManaging;
   }
 
-  /** Its user may be no more: ends at once, or with the answer to the command that brought it about. */
+  /** Its access was withdrawn: closes at once, or after the reply if the client itself made the change. */
   revoke(): void {
     if (this.#isManaging) this.#isClosing = true;
     else this.destroy();

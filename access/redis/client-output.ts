@@ -67,7 +67,7 @@ export class ClientOutput {
       waiting = this.waiting;
     }
     if (waiting === 0) return true;
-    // Less than this is counted by nothing that tells when it has left.
+    // Below the high-water mark no event reports when the bytes have left, so they are not counted.
     if (waiting > socket.writableHighWaterMark && !this.#held.set('reply', waiting)) {
       watch.cutOff(client, waiting);
       return true;

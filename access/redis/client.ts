@@ -171,10 +171,10 @@ export interface ClientServer {
   readonly counters: Readonly<ServerCounters>;
   readonly output: { readonly disconnections: number };
   readonly rates: Rates;
-  /** Bytes of all clients there are and were. */
+  /** Total bytes of all clients, past and present. */
   traffic(): { bytesIn: number; bytesOut: number };
   readonly maxClients: number;
-  /** Milliseconds after which a script that holds a table makes others be answered BUSY; Infinity for never. */
+  /** Milliseconds after which clients that wait for a table held by a script get BUSY; Infinity for never. */
   readonly busyReplyMs: number;
   readonly registry: CommandRegistry;
   readonly router: Router;
@@ -208,7 +208,7 @@ export interface ClientServer {
   addMonitor(client: Client): void;
   /** Resolves when other nodes of the cluster tell of changes; undefined where nothing is to be waited for. */
   readonly changesAreFollowed: Promise<unknown> | undefined;
-  /** Has the client told of changed keys from now on, or no more. */
+  /** Enables notifications of changed keys for the client; undefined disables them. */
   track(client: Client, state: TrackingState | undefined): void;
 }
 

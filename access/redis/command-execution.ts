@@ -284,7 +284,7 @@ export class CommandExecution {
     return readingAnywhere.has(this.#owner) ? ofAnyAge : route.bounds;
   }
 
-  /** Runs a command once others have answered, which it waits for; their error is its own. */
+  /** Runs a command after other pods have run their part of it. If one of them fails, the command fails with that error. */
   #runAfter(others: Promise<string | undefined>, route: Route, entry: CommandEntry): void {
     const owner = this.#owner;
     const own = owner.server.tick.borrowWriter(owner.version);
@@ -301,8 +301,8 @@ export class CommandExecution {
   }
 
   /**
-   * Sends a command behind others to the same pods; false when it has to wait for the answers to those. It may not be
-   * looked at by anything that comes between parsing and running a command.
+   * Sends a command before the earlier ones to the same pods are answered; false when it has to wait for these answers. Only
+   * commands that need none of the checks between parsing and execution are sent ahead.
    */
   sendAhead(args: Arguments, sent: SentCommands | SpreadCommands): boolean {
     const owner = this.#owner;

@@ -50,7 +50,7 @@ interface CommandTickOptions {
 
 /** Replies of one tick, all connections together, before the rest waits for the next tick: a millisecond or two of copies. */
 export const tickOutputBytes = 2 * 1024 * 1024;
-/** Milliseconds of one tick after which clients that have sent much continue in the next one, and then all others as well. */
+/** Milliseconds of one tick after which clients with much input, and then all clients, continue in the next tick. */
 const tickWorkMs = 5;
 const longestTickMs = 20;
 /** Size of input that is still served in a tick that has taken long already. */
@@ -76,7 +76,7 @@ export class CommandTick<C extends TickClient = TickClient> {
   // Segments of the shared writer: which connection's bytes begin where.
   #owners: C[] = [];
   #starts: number[] = [];
-  /** Where answers begin and end of which `evaluated` was told; ones in a row are one. */
+  /** Start and end of each range of answers reported by `evaluated`; adjacent ranges are joined. */
   #evaluated: number[] = [];
   /** Messages that `pushed` was told of; undefined in most ticks, which have none. */
   #messages: MessageRange[] | undefined;
@@ -92,7 +92,7 @@ export class CommandTick<C extends TickClient = TickClient> {
   readonly #readers = new Set<C>();
   #readsNext = false;
   readonly #spareWriters: RespWriter[] = [];
-  /** For the next ticks whose answers have to wait: a new one each would have the garbage collected every few hundred ticks. */
+  /** For ticks whose answers have to wait. New buffers for each would cause a garbage collection every few hundred ticks. */
   readonly #spareBuffers: ViewedBuffer[] = [];
 
   constructor(options: CommandTickOptions) {
@@ -145,8 +145,8 @@ export class CommandTick<C extends TickClient = TickClient> {
   }
 
   /**
-   * What has been written from `mark` on is no answer but messages, which nothing in the bytes may tell. They go where
-   * the log loses this tick, or may have; with `isKept` they are sent all the same.
+   * Marks the output from `mark` on as messages, not answers: the bytes may look the same. They are dropped if the log
+   * loses this tick, or may have lost it, unless `isKept`.
    */
   pushed(mark: number, isKept: boolean): void {
     const end = this.writer.pos;
@@ -157,8 +157,8 @@ export class CommandTick<C extends TickClient = TickClient> {
   }
 
   /**
-   * The answer that begins at `mark`, and has just been written, is of what a pod of this process has evaluated in this
-   * tick, and of nothing else: where the log loses this tick, nothing was done.
+   * The answer from `mark` to the current position depends only on commands that a pod of this process has evaluated in
+   * this tick. If the log loses the tick, the commands were not done.
    */
   evaluated(mark: number): void {
     const evaluated = this.#evaluated;
@@ -264,7 +264,7 @@ export class CommandTick<C extends TickClient = TickClient> {
   }
 
   /**
-   * Connections without time left come first in the next tick. At least one of each kind resumes.
+   * Resumes connections. Those for which no time is left come first in the next tick. At least one of each kind resumes.
    */
   #resumeAll(small: readonly C[], large: readonly C[]): void {
     // Clients that were read since the last tick have filled this one. Its answers leave first: otherwise clients with

@@ -35,9 +35,9 @@ import { SentCommands } from './sent-commands.ts';
 import { SpreadCommands } from './spread-commands.ts';
 import { type TransactionOwner, TransactionState } from './transaction.ts';
 
-// A power of 2. A pipeline looks now and then whether its time slice is over.
+// A power of 2. After so many commands a pipeline checks whether its time slice is over.
 const commandsBetweenLooks = 16;
-/** Bytes to run for which a client has a tick of its own: its answers wait until the log has taken them. */
+/** With more input than this, a client gets a tick of its own, so that other clients do not wait for its log writes. */
 const aloneBytes = 1024 * 1024;
 
 export class Connection
@@ -228,7 +228,7 @@ export class Connection
     const { tick, blocked } = server;
     const parser = this.#parser;
     const isAlone = parser.pending > aloneBytes && !parser.awaitsMore;
-    // What others were answered does not wait until the log has taken this much.
+    // Answers to other clients do not wait for the large log write of this one.
     if (isAlone) tick.endEarly();
     let args = this.#args;
     const from = tick.open(this).pos;
@@ -246,7 +246,7 @@ export class Connection
           break;
         }
         if ((this.commandsRun & (commandsBetweenLooks - 1)) === 0) {
-          // Commands that are refused or queued take time as well, which no other look tells the tick.
+          // Refused and queued commands take time, too, which is not measured elsewhere.
           tick.lap();
           if (this.#isSliceOver()) {
             this.#isQueued = true;
@@ -264,7 +264,7 @@ export class Connection
       this.#protocolError(error);
     }
     if (this.#isBusy) {
-      // It has begun to wait, for a key or another pod: until then it took time of this tick.
+      // The command waits for a key or another pod. Its time until now counts in this tick.
       tick.lap();
       this.#sendAhead();
     }
@@ -476,7 +476,7 @@ export class Connection
     const isNeeded = parser.awaitsMore && this.#mayGoOn();
     if (!isNeeded && parser.pending > this.#admission.readAheadBytes) return;
     try {
-      // One client in a round of the event loop: dozens may have sent as much of a long string.
+      // Copies for one client in each round of the event loop: many clients may be sending long strings.
       parser.makeRoom(this.#args);
     } catch (error) {
       this.#protocolError(error);

@@ -70,8 +70,8 @@ export interface Elsewhere {
     readonly silent: readonly number[];
   }>;
   /**
-   * Where a group's log is, once so many replicas beside its leader have all of that, with `local` the leader too, or so
-   * long has passed. Rejects while there is no leader.
+   * Position of a group's log, once `copies` replicas beside its leader (with `local` also the leader) have all entries up
+   * to it, or after `ms` milliseconds. Rejects while there is no leader.
    */
   position(group: number, copies: number, ms: number, local?: boolean): Promise<GroupPosition>;
 }

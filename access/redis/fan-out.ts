@@ -1,7 +1,7 @@
-// Messages of one tenant on their way to subscribers. A send to a socket costs far more than all else that PUBLISH
-// does, so a message to many goes out in slices, one in each round of the event loop, and the publisher is answered at
-// the end: that keeps other clients served, and no more than a slice is in the output buffer at once. Messages behind
-// one that is not done wait, as each subscriber must see them in order.
+// Sends messages of one tenant to subscribers. Sending to a socket is the most expensive part of PUBLISH. A message to many
+// subscribers is sent in slices, one in each round of the event loop, so other clients are served in between and the output
+// buffer holds one slice at most. The publisher is answered at the end. Later messages are queued behind an unfinished one,
+// because each subscriber must get messages in order.
 
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { Audience, Subscriber } from './pubsub.ts';

@@ -1,6 +1,6 @@
-// Commands that were sent elsewhere, in order, kept until they are answered: their words are looked at again when they
-// are charged, and sent again where they were not run. One buffer has the words of all of them, and memory stays from
-// one pipeline to the next: one such thing a command would be the most expensive part of sending it.
+// Commands that were sent to another process, in order, kept until they are answered: their words are needed to charge
+// them, and to send them again if they were not run. All words share one buffer, which is reused for the next pipeline: an
+// allocation for each command would be the most expensive part of sending it.
 
 import { Arguments } from '../../universal-row/arguments.ts';
 import { copyBytes, viewed } from '../../universal-row/bytes.ts';
@@ -14,7 +14,7 @@ const initialInts = 128;
 /** Of a command: where its words begin, their number, and where their starts and lengths are among the numbers of words. */
 const headInts = 3;
 
-/** Commands of one kind that were answered one behind the other, none with an error: those of `kept` in a range. */
+/** A range of `kept`: consecutive answered commands of one kind, all without an error. */
 export interface AnsweredRun {
   readonly entry: CommandEntry;
   readonly kept: KeptCommands;

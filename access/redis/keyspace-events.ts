@@ -32,7 +32,7 @@ export function showEventClasses(letters: string): string {
 interface Events {
   class: EventClass;
   name: string;
-  /** Sent before `del` when the row goes; else only `del` is. */
+  /** Whether the event is also sent, before `del`, when the command removes the row. */
   whenGone: boolean;
 }
 
@@ -79,7 +79,7 @@ export const listMoves: ReadonlySet<string> = new Set([
 const silent = new Set(['del', 'unlink', 'getdel', 'getex', 'rename', 'renamenx', 'move']);
 silent.add('xreadgroup').add('xclaim').add('xautoclaim').add('xack');
 const withExpire = new Set(['set', 'setex', 'psetex', 'getex']);
-/** They put a row in a place that was made free before. */
+/** Commands that store a whole row at a key, so the row always counts as new. */
 const placing = new Set(['copy', 'restore', 'rename', 'renamenx', 'move']);
 
 /** Arguments that a command's events depend on, besides its name. */

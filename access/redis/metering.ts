@@ -98,7 +98,7 @@ class Group {
   table = 0;
   /** Pricer of their executor. */
   pricer: RowPricer | undefined;
-  /** Lookups there were when the last one began. */
+  /** Lookups counted when the last request began. */
   seen = 0;
   /** Cost of the requests charged last, together, by `costLayout`; and their number. */
   readonly cost = new Float64Array(costLayout.length);
@@ -112,7 +112,7 @@ class Group {
   }
 }
 
-/** Commands that a client can use alternately without their groups being charged at every turn. A power of two. */
+/** Groups of a client. Commands with different groups may alternate without a charge at each change. A power of two. */
 const groupCount = 8;
 
 // Limits of uncharged work of a client that sends without a pause: age, and number of requests.
@@ -396,7 +396,7 @@ export class ConnectionMeter {
     }
   }
 
-  /** Its turn among those that `later` was called for. */
+  /** Charges a connection that was registered by `later`. */
   flushLater(metering: RedisMetering): void {
     this.isLater = false;
     this.flush(metering);

@@ -66,7 +66,7 @@ class SocketLink implements MigrationLink {
     }
     this.#answersBefore++;
     this.#write([Buffer.from('SELECT'), Buffer.from(String(db))]);
-    // Before it is known that the database is there no value may be sent: it would go to another one.
+    // No value may be sent until SELECT has succeeded: it would be stored in another database.
     await this.#until(() => this.#answersBefore === 0);
     return this.#failure;
   }

@@ -109,7 +109,7 @@ export class RespParser {
     return this.bulk >= 0 && this.pos + this.bulk + 2 > this.end;
   }
 
-  /** The next large read of a long string would not fit, and what has come of it would be copied. */
+  /** The buffer has no room for the next large read of a long string: the bytes received so far would be copied. */
   get isFull(): boolean {
     const { length } = this.buf;
     if (!this.carrying || length < manyCarryBytes || this.bulk < 0) return false;
@@ -121,7 +121,7 @@ export class RespParser {
     if (this.isFull) this.#carry(this.wordsLeft > 0 ? this.begun : this.pos, largeCarryBytes, args);
   }
 
-  /** Some words of a command have come, and others have not. */
+  /** A command has arrived in part: some of its words are missing. */
   get isWithinCommand(): boolean {
     return this.wordsLeft > 0;
   }

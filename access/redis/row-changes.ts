@@ -65,7 +65,7 @@ export class RowChanges<C extends TrackingClient = TrackingClient> implements Ch
   /** Tenants of clients that cache keys. */
   readonly trackers = new Set<Tenant<C>>();
   readonly #options: RowChangesOptions<C>;
-  /** Clients whose script, which runs, has read. */
+  /** Clients with a running script that has read keys. */
   readonly #readingScripts = new Set<C>();
   #followed: readonly TickMember[] = [];
   #queue: (RowChange | TablesChange)[] = [];
@@ -260,7 +260,7 @@ export class RowChanges<C extends TrackingClient = TrackingClient> implements Ch
     for (let left = evictionsATime; left > 0 && this.#limit(); left--);
   }
 
-  /** Evicts a key if there are too many; whether there were. */
+  /** Evicts one key if there are too many. Returns whether there were. */
   #limit(): boolean {
     if (this.maxTrackedKeys === 0) return false;
     let total = 0;

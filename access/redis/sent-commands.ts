@@ -64,16 +64,16 @@ const linkEnded = 'ERR the link to the pod that has this table ended';
 const State = {
   /** Their answers are to come. */
   sent: 0,
-  /** One was not run, so none behind it is: once that is said of all, they run again. */
+  /** A command was refused, so the later ones are refused, too. All are run again once every refusal has arrived. */
   refused: 1,
   /** They run again, one after the other. */
   again: 2,
 } as const;
-/** At most so many are under way, and bytes of theirs. */
+/** Limits of commands in flight, and of their bytes. */
 const mostCommands = 1024;
 const mostBytes = 256 * 1024;
 
-/** The number of a command's transform at the other end of a link that was made for the so many-th time. */
+/** Number of a command's transform at the other end of a link. It is valid for one connection, counted by `connects`. */
 interface NamedCommand {
   entry: CommandEntry | undefined;
   link: PodLink | undefined;
@@ -108,7 +108,7 @@ export class SentCommands implements LaneUser {
   /** Where the current answer was written, if it was, and from where on. */
   #writer: RespWriter | undefined;
   #mark = 0;
-  /** Answers before `#next` that are yet to be settled: they are counted together, each alone costs as much. */
+  /** Answers before `#next` that are not settled yet. Settling them together costs as much as settling one. */
   #run = 0;
   #runMark = 0;
   #runSent = 0;
@@ -179,8 +179,8 @@ export class SentCommands implements LaneUser {
   }
 
   /**
-   * Whether a command to these pods may be sent behind the earlier ones, regardless of its table. One that an older node
-   * does not know is refused here, and waits until it is its turn.
+   * Whether a command to these pods may be sent before the earlier ones are answered, regardless of its table. False for a
+   * command that an older node does not know: it waits until the earlier ones are answered.
    */
   takes(remote: RemoteExecutor, entry: CommandEntry, version: number): boolean {
     return (

@@ -1,8 +1,8 @@
-// Slices of long work share the time that a round of the event loop has for them. With `setImmediate` each of a hundred
-// commands would run a slice in every round, and new requests would wait for a hundred slices.
+// Slices of long commands share a time budget in each round of the event loop. With `setImmediate` alone, a hundred long
+// commands would run a hundred slices in every round, and new requests would wait for all of them.
 
 const roundMs = 4;
-/** Slices that have run stay in the queue until there are as many: to take each out would move all others. */
+/** Finished slices are removed from the queue in batches of this size: removing each would move all later ones. */
 const keptDone = 1024;
 
 export class SharedSlices {

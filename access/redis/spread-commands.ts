@@ -187,8 +187,8 @@ export class SpreadCommands {
   }
 
   /**
-   * Runs or sends a command behind those; false when it has to wait for the answers to all of them. By another map a key
-   * may be in another group, where the command would overtake one on the same key that comes there from the old group.
+   * Runs or sends a command before the earlier ones are answered; false when it has to wait for all of these answers. With a
+   * new partition map a key may be in another group, where the command could overtake an earlier one on the same key.
    */
   send(
     place: PlacedPartition,
@@ -299,7 +299,7 @@ export class SpreadCommands {
     while (this.#next < order.length && order[this.#next]!.takeInto(this.#owner)) this.#next++;
   }
 
-  /** A group has nothing under way any more. Once that goes for all of them, the connection continues. */
+  /** One group has answered all of its commands. Once all groups have, the connection continues. */
   shareIsAnswered(): void {
     const owner = this.#owner;
     if (this.#order.length === 0 || this.#isHeld) return;

@@ -38,7 +38,7 @@ const allowedWhileBusy: ReadonlySet<string> = new Set([
   'watch',
 ]);
 
-/** The timer by which those that wait are refused may be early by so much. */
+/** Milliseconds by which the timer that refuses waiting commands may fire early. */
 const earlyMs = 2;
 
 export const busyWithScript =

@@ -52,7 +52,7 @@ export class TrackingTable<C extends TrackingClient = TrackingClient> {
   readonly #find: (id: number) => C | undefined;
   /** Clients whose reads are under way on another node. */
   readonly #reads = new Map<C, ReadsUnderWay>();
-  /** Clients of all keys. */
+  /** Number of (key, client) pairs. */
   items = 0;
 
   constructor(find: (id: number) => C | undefined) {
@@ -71,7 +71,7 @@ export class TrackingTable<C extends TrackingClient = TrackingClient> {
     return this.#prefixes.size >= maxPrefixes;
   }
 
-  /** The client's state is as it is now. */
+  /** Registers the client with its current tracking options. */
   add(client: C): void {
     this.clients.add(client);
     const { tracking } = client;

@@ -155,7 +155,7 @@ export class TransactionState {
 
   // ---- WATCH
 
-  /** False when there is no memory for the keys: then some may be watched, which does no harm. */
+  /** False when there is no memory for the keys. Some of them may be watched then, which is harmless. */
   watchKeys(args: Arguments): boolean {
     const { held, server, table } = this.#owner;
     const guard = (this.#watch ??= new WatchGuard());
@@ -174,8 +174,8 @@ export class TransactionState {
   }
 
   /**
-   * Where another process has the keys, resolves when it observes them: a change from then on is not missed. A read
-   * is answered behind that.
+   * For keys in another process, resolves when it observes them, so later changes are not missed. It uses a read, which is
+   * answered after the observation has begun.
    */
   watchHasBegun(args: Arguments): Promise<unknown> | undefined {
     const { server, tenant, table } = this.#owner;
@@ -317,7 +317,7 @@ export class TransactionState {
       owner.held.release('transaction', bytes);
       if (commands[0]?.isUndone === true) hasRun = false;
       const waiting: Promise<unknown>[] = [];
-      // Not before: a watched key may change while rows are read, and then nothing is to be done.
+      // Only now: a watched key might have changed while rows were read, and then nothing may be done.
       for (const one of hasRun ? elsewhere : []) {
         const others = server.otherPods.run(one, route.executor);
         if (others !== undefined) waiting.push(others);

@@ -84,8 +84,8 @@ class AnswerWalk {
 }
 
 /**
- * What becomes of an item: `lost` is an answer to what was not done, `unknown` one to what may have been. Messages that
- * look like answers, as those of RESP2 do, are `dropped` or `kept`.
+ * How an item is handled. `lost`: an answer to a command that was not done. `unknown`: an answer to a command that may
+ * have been done. Messages, which look like answers in RESP2, are `dropped` or `kept`.
  */
 export type Fate = 'lost' | 'unknown' | 'dropped' | 'kept';
 

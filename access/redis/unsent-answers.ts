@@ -87,7 +87,7 @@ export class UnsentAnswers<C extends AnsweredClient> {
     };
   }
 
-  /** Answers that need not wait by themselves leave behind earlier ones of the same clients. */
+  /** Adds answers that need not wait for the log. They are sent after earlier answers to the same clients. */
   addBehind(answers: TickAnswers<C>): void {
     count(answers, 1);
     this.#sendInOrder({ answers, clients: undefined, outcome: 'committed' });
@@ -139,7 +139,7 @@ export class UnsentAnswers<C extends AnsweredClient> {
     } else this.#sendErrors(answers, clients, outcome);
   }
 
-  /** A client that had a part only of an answer cannot be told. */
+  /** Sends errors in place of answers. A client that already got part of an answer is disconnected. */
   #sendErrors(
     { buf, owners, starts, end, evaluated, messages = [] }: TickAnswers<C>,
     clients: ReadonlySet<C> | undefined,

@@ -27,8 +27,8 @@ export type Columns = Record<string, number[]>;
 /** The cost of work by a table, in CPU microseconds. Must be linear in the table's numbers. */
 type Pricing<Work> = (modules: Modules) => (work: Work) => number;
 
-// A price of a byte that changes by all that a request takes is as bad as an error of so large a share of it;
-// and so is a cost that nothing speaks against or for.
+// Regularization weights, relative to an error of the whole request: for a change of the price per byte, and for a cost
+// above 0, so that the lowest cost is chosen where the measurements leave a choice.
 const bendWeight = 0.1;
 const costWeight = 0.003;
 /** Errors beyond so many times the usual one are disturbances, and count less the larger they are. */
@@ -106,7 +106,7 @@ function risesOf<Work>(
   const rises: (Rise & { feature: number[] })[] = [];
   for (const [at, feature] of features.entries()) {
     if (at > 0 && isFlat) break;
-    // From one size to the next nothing doubles twice.
+    // The bound of a rise is at most twice the bound of the rise before.
     let scale = at === 0 ? Infinity : 2 * rises[at - 1]!.scale;
     samples.forEach(({ micros }, s) => {
       if (feature[s]! > 0) scale = Math.min(scale, micros / feature[s]!);

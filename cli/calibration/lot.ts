@@ -1,4 +1,4 @@
-/** Numbers drawn by lot, the same ones every time: two runs of one release measure the same. */
+/** Deterministic pseudo-random numbers, so that two runs of one release measure the same. */
 export class Lot {
   #state: number;
 

@@ -118,7 +118,7 @@ export async function sampleRows(
     load,
     { ...options, name: 'mixed commands', rounds: mixedRounds, windowMs: mixedMs, leastBatches: 1 },
   );
-  // All takes a little longer among others, and of that a table knows nothing.
+  // Mixed commands are a little slower than single ones. The table does not model this, so it is scaled out.
   const sums = mixes.map((mix) =>
     mix.reduce((sum, at) => sum + found[at]!.measured * commands[at]!, 0),
   );

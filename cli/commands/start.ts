@@ -170,7 +170,7 @@ function announce(
   process.stdout.write(banner(packageVersion(), about, newAdminToken));
 }
 
-/** A stop asked for during the start waits for it: half-open is nothing that could be closed well. */
+/** Stops the server. Waits for a start in progress, because a half-started server cannot be stopped cleanly. */
 async function stop(server: Server, started: Promise<unknown>): Promise<void> {
   const isUp = await started.then(
     () => true,

@@ -1,4 +1,4 @@
-// Tables as people see them: a line each, or all that there is to say of one.
+// Tables as text: a list with one line each, or all properties of one table.
 
 import { seriesModel } from '../../control/metadata/table-definition.ts';
 import type { TableDescription } from '../../control/metadata/tables.ts';

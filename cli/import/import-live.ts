@@ -1,5 +1,5 @@
-// `polyrow import --from redis://…`: moves a Redis that continues being written to. We are its replica: its snapshot first,
-// then its commands as they come, until its clients have gone over.
+// `polyrow import --from redis://…`: moves a Redis under write load. The import acts as its replica: it loads the snapshot,
+// then applies commands as they arrive, until the clients use the new server.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ExitError } from '../../server/lifecycle/exit-error.ts';
@@ -42,14 +42,14 @@ export class LiveImport {
   readonly #progress: LiveProgress;
   readonly #skipsFunctions: boolean;
   readonly #isResumed: boolean;
-  /** Clients have gone over, or are about to: it ends when nothing is missing. */
+  /** Clients use the new server, or will soon: the import ends when it has caught up with the source. */
   isEnding = false;
   #apply: LiveApply | undefined;
   #replica: ReplicaLink | undefined;
   #watch: RespLink | undefined;
   /** Last reported offset of the source's stream. */
   #sourceOffset = NaN;
-  /** Where the stream was when it was to end already. */
+  /** Source offset reported after the end was requested: the import ends once everything up to it is applied. */
   #endOffset = NaN;
   #isDone = false;
 
@@ -96,7 +96,7 @@ export class LiveImport {
     }
   }
 
-  /** How far the target says that it is. */
+  /** The position recorded in the target. */
   async #placeOfTarget(): Promise<AppliedPlace | undefined> {
     const { loaded, marker } = this.#progress;
     if (loaded === undefined) return undefined;

@@ -71,7 +71,7 @@ export class Target {
         break;
       }
       if (tries === fenceTries) {
-        // Its machine may be gone without a word.
+        // The machine of the other import may have failed without closing the connection.
         for (const line of others) {
           await this.link.ask(['CLIENT', 'KILL', 'ID', /\bid=(\d+)/.exec(line)![1]!]);
         }

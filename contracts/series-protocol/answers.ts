@@ -1,4 +1,4 @@
-// Answers of pods of time series as bytes: how a request ended, and what it is answered with.
+// Encoding of the answers of time-series pods: the outcome of a request, and its result.
 
 import {
   type FieldType,

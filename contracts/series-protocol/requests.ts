@@ -102,7 +102,7 @@ export function readReads(reader: WireReader): SeriesReads | undefined {
 
 // ---- selections
 
-/** Bits of what is there. */
+/** Bits for the optional fields that are present. */
 const has = { policy: 1, measurement: 2, filter: 4, from: 8, to: 16, mark: 32 } as const;
 
 export function writeSelection(

@@ -1,5 +1,5 @@
-// Where the function libraries of a tenant are rows: in a table of its own, beyond those that clients can select. So
-// they are logged, replayed, backed up and dropped as all its rows are.
+// The function libraries of a tenant are rows of a separate table, which clients cannot select. Libraries are
+// therefore logged, replayed, backed up and dropped like all rows of the tenant.
 
 /** Table `first + n` belongs to the tenant with number n. */
 const libraryTables = { first: 0x7000_0000, count: 0x0fff_f000 } as const;

@@ -43,6 +43,6 @@ export interface AdminServerOptions extends MonitorSources {
   version: string;
   /** Serves HTTPS with it; HTTP when absent. */
   tls?: SecureServers | undefined;
-  /** Told of failures that are ours. */
+  /** Receives internal errors of the server. */
   onError: (error: Error) => void;
 }

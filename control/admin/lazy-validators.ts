@@ -8,7 +8,7 @@ import type { BuildCompilerFromPool } from '@fastify/ajv-compiler';
 type Compile = ReturnType<BuildCompilerFromPool>;
 type Validate = ReturnType<Compile>;
 
-/** What fastify uses by itself: loaded as late, and of its own version. */
+/** The compiler that fastify uses by default, loaded lazily and in fastify's own version. */
 function compilerOf(...pool: Parameters<BuildCompilerFromPool>): Compile {
   const here = createRequire(join(import.meta.dirname, 'lazy-validators.js'));
   const ofFastify = createRequire(here.resolve('fastify'));

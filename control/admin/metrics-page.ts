@@ -1,5 +1,5 @@
-// The /metrics page: prom-client's registry, filled anew from the parts' samples on every scrape. The
-// parts keep plain counters; nothing of Prometheus is on the way of a request, nor of a start.
+// The /metrics page: prom-client's registry, refilled from the samples of the parts on every scrape. The parts keep
+// plain counters. Neither requests nor the start of the server run Prometheus code.
 
 import type * as Prometheus from 'prom-client';
 import type { Counter, Gauge, Registry } from 'prom-client';
@@ -49,7 +49,7 @@ class SampleRegistry {
   readonly #prometheus: typeof Prometheus;
   readonly #registry: Registry;
   readonly #metrics = new Map<string, Counter | Gauge>();
-  /** By metric: every label that a sample of it has had. */
+  /** By metric: all labels that its samples have used. */
   readonly #labels = new Map<string, Set<string>>();
 
   constructor(prometheus: typeof Prometheus) {

@@ -44,7 +44,7 @@ export function object(
   };
 }
 
-/** As `object`, all members of which are there, but for those that are optional. */
+/** Like `object`, with all members required except the optional ones. */
 function record(
   properties: Readonly<Record<string, Schema>>,
   optional: readonly string[] = [],
@@ -69,7 +69,7 @@ export const password = {
   type: 'string',
   minLength: 1,
   maxLength: longestPassword,
-  // Asked for, and never answered nor kept: the audit log goes by this as well.
+  // Accepted in requests, but neither returned nor stored. The audit log uses this flag as well.
   writeOnly: true,
 } as const;
 const description = { type: 'string', maxLength: longestDescription } as const;

@@ -1,4 +1,4 @@
-// /v1/tenants/:tenant/users. Of passwords nothing is told but whether there are any.
+// /v1/tenants/:tenant/users. Responses contain no passwords, only whether there are any.
 
 import type { FastifyInstance } from 'fastify';
 import type { Privilege, UserDefinition } from '../../contracts/tenancy/definitions.ts';

@@ -21,9 +21,9 @@ export interface RestoreRequest {
   tenant?: string;
   /** Name of the restored tenant. */
   as?: string;
-  /** Rows that are there go. */
+  /** Replaces existing rows. */
   replace?: boolean;
-  /** Tenants that are there get the users and tokens of the backup that they lack. */
+  /** Existing tenants get the users and tokens of the backup that they lack. */
   users?: boolean;
 }
 
@@ -63,7 +63,7 @@ export interface RunningJob {
 
 const statusOfReason = { missing: 404, conflict: 409 } as const;
 
-/** Why a job cannot be had. */
+/** A job that does not exist, or cannot run now. */
 class JobError extends Error {
   override readonly name = 'JobError';
   /** HTTP status of the response. */

@@ -24,7 +24,7 @@ export interface NodeReport {
   /** Level of its build. */
   readonly level: number;
   readonly reachable: boolean;
-  /** It has told its replicas in time: otherwise it is not known which of them lead. */
+  /** The node has reported its replicas in time. Otherwise their roles are unknown. */
   readonly answered: boolean;
   /** Unix milliseconds from when on it is or is not reachable. */
   readonly since: number;

@@ -96,7 +96,7 @@ function drainFindings({ node, replicas, votes }: NodeReport, report: ClusterRep
   ];
 }
 
-/** The others of these members have a majority only with nodes that are out of reach, as the plan of a drain looks at it. */
+/** Whether the other members have no reachable majority without this node. The plan of a drain applies the same rule. */
 function isNeeded(node: number, members: readonly number[], down: ReadonlySet<number>): boolean {
   const others = members.filter((one) => one !== node);
   const there = others.filter((one) => !down.has(one));

@@ -54,7 +54,7 @@ export function relief(
     const [step] = planner.plan({ ...model, node: Uint32Array.from(place), allows }).steps;
     if (step?.kind !== 'move') break;
     const { region, from, to } = step;
-    // Taken or refused, it is not looked at again.
+    // The region is not considered again, whether its move is accepted or rejected.
     settled.add(region);
     const after = Math.max(load[from]! - units[region]!, load[to]! + units[region]!);
     if (load[from]! - after < leastGain * mean) continue;

@@ -7,9 +7,9 @@ import type { ClusterState, GroupChange, PlanPolicy } from './cluster-state.ts';
 import { relief } from './leader-loads.ts';
 import type { Placement } from './placement.ts';
 
-/** The lead of a group stays so long where it was brought. */
+/** Minimum time between two transfers of a group's leadership. */
 const restMs = 30_000;
-/** Away from a node that drains it is tried again sooner. */
+/** As `restMs`, for transfers away from a draining node. */
 const drainRestMs = 2000;
 /** Request units a second of all groups for each node, from which on leaders are spread by units. */
 const leastUnits = 100;

@@ -51,7 +51,7 @@ export class ChangeFollower {
     this.#done = this.#run();
   }
 
-  /** Up to where everything has been told; undefined before the first snapshot. */
+  /** Revision up to which all changes have been delivered; undefined before the first snapshot. */
   get position(): number | undefined {
     return this.#position;
   }
@@ -62,7 +62,7 @@ export class ChangeFollower {
     this.#wake?.();
   }
 
-  /** Resolves once all up to a revision has been told, or after `timeoutMs` whether or not. */
+  /** Resolves once all changes up to a revision have been delivered, and after `timeoutMs` at the latest. */
   async caughtUp(revision: number, timeoutMs: number): Promise<boolean> {
     if ((this.#position ?? -1) >= revision) return true;
     this.hint();

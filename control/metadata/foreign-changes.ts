@@ -7,9 +7,9 @@ interface ForeignChangesOptions {
   store: DocumentStore;
   /** Those it is about. */
   collections: readonly string[];
-  /** Looks at the documents, and takes them over where they are not as it knows them. Called one at a time. */
+  /** Reads the documents and adopts those that differ from the cached ones. Never called concurrently. */
   adopt: () => Promise<void>;
-  /** Told once of each failure in a row. */
+  /** Called once for consecutive failures with the same message. */
   report: (message: string) => void;
   retryMs?: number;
 }

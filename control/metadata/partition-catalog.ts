@@ -144,7 +144,7 @@ export class PartitionCatalog {
       return { ...map, change: holder.runs === undefined ? change : inCluster(change) };
     });
     this.#failures.delete(id);
-    // Of a cluster's nodes the one that leads the metadata finds it there.
+    // In a cluster, the node that leads the metadata finds the change in the placement.
     if (holder.runs?.() !== false) this.#start(definition);
     return await this.list(reference, within);
   }

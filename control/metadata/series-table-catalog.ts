@@ -166,7 +166,7 @@ export class SeriesTableCatalog {
     });
   }
 
-  /** Properties it had elsewhere, as far as they can be had here. */
+  /** Adopts the properties of a database of another server, without those that are unavailable here. */
   adopt(tenant: string, name: string, change: TableChange): Promise<SeriesTable> {
     return this.#serialized(async () => {
       const owner = this.#owner(tenant);
@@ -276,7 +276,7 @@ export class SeriesTableCatalog {
         return await change();
       } catch (error) {
         if (!(error instanceof RevisionConflict)) throw error;
-        // Another server has changed them, or a write whose outcome was not told has come through after all.
+        // Another server has changed the documents, or an earlier write with an unknown outcome has succeeded.
         await this.#load();
         return await change();
       }

@@ -207,7 +207,7 @@ export class TableCatalog {
       const { id, model } = definition;
       const wants = wanted ?? (explicit ? model : this.#options.defaultModel);
       if (wants === model) continue;
-      // The rows of a cluster's table would move, and those of a table that has no leader yet are not known.
+      // In a cluster, a change of model would move the rows. The row count is unknown for a table without a leader.
       if (holders.isCluster === true && (await this.rowCount(id)) !== 0) {
         kept.push({ id, has: model, wants });
         continue;
@@ -266,7 +266,7 @@ export class TableCatalog {
     );
   }
 
-  /** Properties it had elsewhere, as far as they can be had here. */
+  /** Adopts the properties of a table of another server, without those that are unavailable here. */
   adopt(reference: string, change: TableChange, within?: string): Promise<TableDefinition> {
     return this.#changed(() => {
       const { table } = this.#lookup.find(reference, within);
@@ -394,7 +394,7 @@ export class TableCatalog {
         return await change();
       } catch (error) {
         if (!(error instanceof RevisionConflict)) throw error;
-        // Another server has changed them, or a write whose outcome was not told has come through after all.
+        // Another server has changed the documents, or an earlier write with an unknown outcome has succeeded.
         await this.#documents.load();
         return await change();
       }

@@ -43,11 +43,11 @@ export interface PartitionChange {
   readonly targets: readonly Partition[];
   /** In a cluster: which attempt is under way. Numbers of a table only grow, from one change to the next as well. */
   readonly attempt?: number | undefined;
-  /** In a cluster: it is to be given up. */
+  /** In a cluster: the change must be abandoned. */
   readonly isCancelled?: boolean | undefined;
 }
 
-/** Attempts of a change, beyond which the numbers would be those of another one. */
+/** Maximum number of attempts of a change. Further numbers belong to the next change. */
 const mostAttempts = 1024;
 
 /** The change as a cluster carries it out, in numbered attempts. */

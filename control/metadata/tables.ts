@@ -133,7 +133,7 @@ export class Tables {
         return await this.#describe(await this.#rows.alter(reference, change, within));
       }
       const altered = await this.#rows.alter(reference, others, within);
-      // Its rows move while clients go on; the model of the table changes when all have.
+      // The rows move while clients continue. The model of the table changes when all rows have moved.
       await this.#changeable().order(
         reference,
         { kind: 'convert', model: model as TableModel },

@@ -1,4 +1,4 @@
-// Requests that took long, as a plane remembers the last of them.
+// Slow requests, of which each plane keeps the latest.
 
 export interface SlowlogQuery {
   /** Restricts the list to this tenant number. */

@@ -56,7 +56,7 @@ export class LoadTable {
     return false;
   }
 
-  /** Whether regions should be looked at: eq. 4 over the nodes is above λ, and loads are steady. */
+  /** Whether regions need scheduling: the imbalance of the nodes (eq. 4) is above λ, and loads are steady. */
   get isDue(): boolean {
     return !this.isSuspended && this.imbalance > this.#options.lambda;
   }

@@ -162,7 +162,7 @@ function set(tenants: QuotaChanging): ActionStep {
 function watch(tenants: QuotaChanging, rules: QuotaChangeRules, timers: Timers): ActionStep {
   return {
     name: 'watch',
-    // A process that goes on with it waits anew: what it missed it cannot know.
+    // A process that resumes the workflow waits again, because it did not observe the time before.
     run: async (context) => {
       const { tenant, to, before } = stepOf(context);
       if (before === null) return;

@@ -148,7 +148,7 @@ export class TenantCatalog {
     this.#holders = holders;
   }
 
-  /** No changes are taken or told any more. The store stays open. */
+  /** Stops accepting and delivering changes. The store stays open. */
   async close(): Promise<void> {
     await this.#changes.close();
   }

@@ -20,7 +20,7 @@ import { withoutRights } from './user-definitions.ts';
 export interface UserWish {
   tenant: string;
   name: string;
-  /** Whether it must be new, or must be there; unsaid, either. */
+  /** Whether the user must be new or must exist; absent: either. */
   expect?: 'new' | 'there';
   /** Missing properties stay as they are; a new user has only the given rights. */
   change: UserChange;

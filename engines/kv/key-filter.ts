@@ -1,6 +1,6 @@
-// Tells that a key is surely not in a table, so that writing new rows reads nothing: a Bloom filter
-// that grows by adding parts, each twice the one before. Ten bits and five probes a key: one in a
-// hundred keys that are not there is looked up in vain.
+// A Bloom filter that shows that a key is not in a table, so that writes of new rows need no reads. The filter grows
+// by adding parts, each twice the size of the one before. With ten bits and five probes a key, about one in a hundred
+// absent keys is looked up in vain.
 
 const bitsPerKey = 10;
 const probes = 5;

@@ -168,7 +168,7 @@ export class KvRows {
       this.host.tableChanged(this.id);
   }
 
-  /** Counts a row that is about to be there, or frees the one before. */
+  /** Counts a new row, or frees the contents of the row that is replaced. */
   #arrive(row: RowRecord, b: Buffer, s: number, n: number): void {
     this.touchCounts();
     if (row.present) {

@@ -31,7 +31,7 @@ interface Load {
 /** A read that is not made yet. */
 interface Pending {
   readonly tick: number;
-  /** Tells those who wait for it that it is not made. */
+  /** Rejects the reads that wait for this one, when it is not made. */
   readonly reject: (reason: unknown) => void;
 }
 
@@ -49,8 +49,8 @@ interface Group extends Pending {
 // A command that waited has this many ticks to run again before the records it used may be evicted.
 const graceTicks = 4;
 const nearTicks = 32;
-// A command that asks for one missing record after another runs again for each of them. From so many
-// on they are read in place, until that has taken so long in one tick.
+// A command that reads one missing record after another runs again for each of them. After so many such records,
+// further ones are read synchronously, up to `syncMs` in one tick.
 const singlesBeforeSync = 8;
 const syncMs = 2;
 const minPageRecords = 32;
@@ -304,7 +304,7 @@ export class Loader {
     return bytes;
   }
 
-  /** Resolves when the page is read, after its turn at the scheduler. */
+  /** Resolves when the page has been read, after the scheduler has admitted the read. */
   async #passPage(
     space: RecordSpace,
     at: string,

@@ -433,7 +433,7 @@ export class RecordStore implements LoadReceiver, QueueOwner {
           if (record instanceof RowRecord && record.sub !== undefined) {
             this.#abandoned.push({ space: record.sub, records: record.sub.records.values() });
           }
-          // One that is on its way to disk is forgotten when it is there.
+          // A record that is being written to disk is dropped when the write has finished.
           if (record.batch === 0) this.forget(record);
         }
       }

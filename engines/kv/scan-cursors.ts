@@ -1,5 +1,5 @@
-// Places where scans continue that no hash tells: in an ordered table, and among many keys that share one hash, which a client
-// can choose so.
+// Scan positions that a hash cannot express: in an ordered table, and among many keys with the same hash. A client
+// can choose such keys.
 
 import { Eldest } from '../../universal-row/eldest.ts';
 

@@ -15,7 +15,7 @@ export interface Detached {
 export interface Collection extends Detached {
   readonly shape: Shape;
   readonly count: number;
-  /** A snapshot still reads it: if it is dropped, the snapshot sees to its end. */
+  /** A snapshot is reading the collection. If the collection is dropped meanwhile, the snapshot frees it. */
   held: boolean;
   dropped: boolean;
   /** Blocks, used or not, that `compact` goes through. */

@@ -1,5 +1,5 @@
-// When rows cease to be: a binary heap of (time, row) with each row's place in it. Nothing is
-// allocated until the first row gets an expiry.
+// Expiry times of rows: a binary heap of (time, row), with the position of each row in the heap. Nothing is allocated
+// until the first row gets an expiry.
 
 import { FloatColumn, IntColumn } from './long-column.ts';
 

@@ -45,7 +45,7 @@ export class SnapshotExport implements AsyncIterableIterator<Buffer> {
     }
   }
 
-  /** Gives up. Writes are free of it from here on. */
+  /** Abandons the export. From here on it adds no work to writes. */
   return(): Promise<IteratorResult<Buffer, undefined>> {
     for (const dump of this.#dumps) dump.end();
     this.#dumps.length = 0;

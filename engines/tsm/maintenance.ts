@@ -36,7 +36,7 @@ export class Maintenance {
   readonly #shards: ReadonlyMap<number, LiveShard>;
   /** Shards whose heads take too long to read. */
   readonly #longHeads = new Set<LiveShard>();
-  /** Of those, the ones that have grown to twice that while an earlier head of theirs is flushed: writes wait. */
+  /** Shards whose heads take more than twice that long to read. Writes wait while there are any. */
   readonly #overlongHeads = new Set<LiveShard>();
   #flushing: LiveShard | undefined = undefined;
   #compacting: LiveShard | undefined = undefined;
@@ -130,7 +130,7 @@ export class Maintenance {
     for (const waiter of this.#waiters.splice(0)) waiter.resolve();
   }
 
-  /** Works for about so long, or until the disk is to be waited for unless it `blocks`; true when more is left. */
+  /** Works for about `budgetMs`. Without `blocks`, stops where it would wait for the disk. Returns true when work is left. */
   background(budgetMs: number, blocks: boolean): boolean {
     return this.#work(budgetMs, true, blocks);
   }

@@ -306,8 +306,8 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
   }
 
   /**
-   * After `open`, where the log ends before `durableIndex`, as after a power cut, and goes on from there: the next entries
-   * are not those that shards hold already.
+   * Called after `open` where the log ends before `durableIndex`, as after a power cut. The next entries reuse
+   * indexes that shards hold already, and differ from the entries there.
    */
   logEndsAt(index: number): void {
     for (const { shard } of this.live.values()) shard.lowerPersisted(index);

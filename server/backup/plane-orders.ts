@@ -14,7 +14,7 @@ export interface BackupPlane {
   readonly name: string;
   backup(order: BackupOrder): Promise<BackupStatus>;
   restore(order: RestoreOrder): Promise<RestoreStatus>;
-  /** Of these tables and tenants, those whose rows or points can be written there. */
+  /** Of the tables and tenants in `scope`, those whose rows or points the plane can write. */
   leads(scope: RestoreScope): Promise<LedScope>;
 }
 

@@ -252,7 +252,7 @@ function movesOf(
   return { sources, tables, tenants };
 }
 
-/** Rows of tables whose partitions are others than they were are compared here: each pod knows some of them. */
+/** Compares the totals of tables whose partitions differ from those of the backup. Each pod knows only a part of the rows. */
 function compareTotals(
   { chain }: RestorePlan,
   targets: readonly Target[],

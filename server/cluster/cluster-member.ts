@@ -416,7 +416,7 @@ export class ClusterMember implements ClusterMetadata {
     }
   }
 
-  /** The leader tells a node that may not have heard of it. */
+  /** The leader notifies a removed node, which may not have received the removal. */
   #tellRemoved(node: number): void {
     if (this.#nodes.some((one) => one.node === node)) return;
     void this.#client

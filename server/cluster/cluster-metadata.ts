@@ -60,7 +60,7 @@ export interface NodeReachability {
   readonly node: number;
   /** There is a link to its control plane now; the asked node itself always is. */
   readonly reachable: boolean;
-  /** Milliseconds since 1970 from when on it is so; the start of the node that tells, if it never was otherwise. */
+  /** Unix milliseconds of the last change of `reachable`; the start of the reporting node if there was none. */
   readonly since: number;
 }
 
@@ -149,9 +149,9 @@ export interface ClusterMetadata {
   readonly handlers: ControlHandlers;
 
   /**
-   * Takes a node out of the cluster permanently: its number never comes back, its links end, and if it still runs it is told
-   * to end. Its data must be elsewhere before. Resolves once it is no member of group 1 any more. Rejects when it is the
-   * last node, or not there.
+   * Removes a node from the cluster permanently: its number is never reused, its links end, and a running node is
+   * told to stop. Its data must have been moved before. Resolves once the node is no longer a member of group 1.
+   * Rejects for the last node, and for a node that is not a member.
    */
   remove(node: number): Promise<void>;
 

@@ -106,7 +106,7 @@ export class ClusterNode implements ClusterAdmin {
     this.#quotas = new QuotaKeeper(metadata, planes);
   }
 
-  /** One call at a time: a plane that opens replicas takes its time, and then wants only the latest view. */
+  /** One call at a time: a plane may take long to open replicas, and then needs only the latest view. */
   #tell(plane: PlaneHost): void {
     let latest: ClusterView | undefined = this.#feed.view;
     let isTelling = false;

@@ -126,7 +126,7 @@ class Entry {
     return await this.#open('form', signal);
   }
 
-  /** An operator wants a cluster of this node. */
+  /** Forms a cluster from this node, as requested by an operator. */
   init(): { secretFile: string } {
     if (this.#options.isMember) throw new ClusterError(409, 'this node is in a cluster already');
     if (this.#isForming)

@@ -74,7 +74,7 @@ export async function transferGroup(planes: Planes, { group, to }: TransferOrder
   throw new ControlError(`there is no replica of group ${group} here`, 'refused');
 }
 
-/** Before a stop in good order: groups that are led here are led elsewhere, as far as that can be had soon. */
+/** Before an orderly stop: transfers the leadership of groups led here, as far as that is soon possible. */
 export async function handOver(
   planes: Planes,
   view: ClusterView,

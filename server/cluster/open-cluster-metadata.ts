@@ -133,7 +133,7 @@ async function becomeCurrent(
   }
 }
 
-/** Tells the others of this life of the node; for as long as it takes. */
+/** Announces this start of the node to the others. Retries without a time limit. */
 async function announce(
   { zone, roles = nodeRoles, report }: ClusterMetadataOptions,
   member: ClusterMember,

@@ -1,7 +1,7 @@
-// Changes of partitions in a cluster: splits, merges and moves to another model. The node where the metadata are led takes
-// each through its steps (server/planes/cluster-partitions.ts), which the leaders of the groups carry out. Nothing is kept
-// here that the next node to lead would need: what was decided is in the log of the first source, and whatever was not is
-// begun again as another attempt, which no message of the one before can disturb.
+// Changes of partitions in a cluster: splits, merges and moves to another model. The node that leads the metadata
+// drives each change through its steps (server/planes/cluster-partitions.ts), which the leaders of the groups
+// execute. No state is kept here that the next metadata leader would need: a decision is in the log of the first
+// source. An undecided change starts again as a new attempt, which messages of the earlier attempt cannot affect.
 
 import { MarkState, type PartitionMap, replaced } from '../../contracts/partition-map.ts';
 import type { Json } from '../../control/metadata/document-store.ts';
@@ -26,7 +26,7 @@ interface PartitionChangesOptions {
   readonly planes: Planes;
   readonly tables: Pick<TableCatalog, 'place' | 'definitions'>;
   readonly sizes: PartitionHolder['sizes'];
-  /** Of what all nodes know. */
+  /** Build level that all nodes support. */
   readonly level: () => number;
   readonly report: (message: string) => void;
   /** A change is made. */
@@ -40,7 +40,7 @@ type Changing = TableDefinition & {
 
 const question = 'partitions/step';
 const stepMs = 10_000;
-/** Of the steps between which clients wait; what takes longer is tried again. */
+/** Time limit of the steps during which clients wait. A slower step is retried. */
 const quickMs = 2000;
 const pollMs = 20;
 const retryMs = 100;
@@ -197,7 +197,10 @@ export class PartitionChanges implements PartitionHolder {
     if (found?.placement?.change?.isCancelled === true) throw new Cancelled('cancelled');
   }
 
-  /** Sources are served again, unless it was decided after all. To the end only where there is to be no other attempt. */
+  /**
+   * Serves the sources again, unless the change was decided after all. Retries until success only where no further
+   * attempt follows.
+   */
   async #giveUp(definition: Changing, isLast: boolean): Promise<Changing | undefined> {
     const { change } = definition.placement;
     const [home, ...others] = change.sources as [number, ...number[]];
@@ -216,7 +219,7 @@ export class PartitionChanges implements PartitionHolder {
     }
   }
 
-  /** It is decided: from here on there is no way back, and what fails is tried again. */
+  /** The change is decided and cannot be undone. Failed steps are retried. */
   async #finish(definition: Changing, running: Running): Promise<void> {
     const { change } = definition.placement;
     const [, ...others] = change.sources;

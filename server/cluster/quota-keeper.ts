@@ -57,7 +57,7 @@ export class QuotaKeeper {
   }
 
   async #renew(): Promise<void> {
-    // Another leader may give shares by now: those of an earlier time would be given twice.
+    // Another leader may assign shares by now. Shares of an earlier leadership here would be assigned twice.
     if (!this.#metadata.isLeader) this.#kept = undefined;
     const names = Object.keys(this.#planes) as PlaneName[];
     const demands: Demands = {};

@@ -17,8 +17,8 @@ export async function seriesDivision(store: Pick<DocumentStore, 'get'>): Promise
 }
 
 /**
- * Of a cluster that is formed of a data directory: as a single server has divided its time series, else as wanted (0: not
- * at all). Throws for a directory with another number than wanted.
+ * Number of partitions of a cluster formed from a data directory: as the single server has divided its time series,
+ * else `wanted`, or 1 when that is 0. Throws when the directory has a number other than a `wanted` that is not 0.
  */
 export function divisionOf(dataDirectory: string, wanted: number): number {
   const directory = join(dataDirectory, 'influx');

@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs';
 import { availableParallelism, setPriority } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 
-/** V8's workers, and the thread that tells them when something is due: the first that a process starts. */
+/** V8's worker threads, and the thread that wakes them for delayed tasks. A process starts these first. */
 const helperThreads = 5;
 
 /**
@@ -24,7 +24,7 @@ const flags = [
   '--initial-old-space-size=64',
 ];
 
-/** Where there is but one: before other threads begin. */
+/** For machines with one processor. Must be called before other threads begin. */
 export function fitToOneProcessor(): void {
   if (availableParallelism() > 1) return;
   for (const flag of flags) setFlagsFromString(flag);

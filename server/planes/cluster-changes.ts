@@ -33,7 +33,7 @@ interface ClusterChangesOptions {
    * are settled.
    */
   readonly atEnd: (ended: () => (outcome: Outcome) => void) => void;
-  /** False where the node cannot be told now. */
+  /** Returns false where the node cannot receive the frame now. */
   readonly send: (node: number, frame: Buffer) => boolean;
   /** Sends this node's subscription to all reachable nodes. */
   readonly tell: (isWanted: boolean, wantsMisses: boolean) => Promise<unknown>;
@@ -73,7 +73,7 @@ export class ClusterChanges implements ChangesElsewhere {
     return this.#options.tell(isWanted, wantsMisses);
   }
 
-  /** Another node wants to know, or does so no more. */
+  /** Another node subscribes to changes, or unsubscribes. */
   followedBy(node: number, isWanted: boolean, wantsMisses: boolean): void {
     if (isWanted) this.#followers.set(node, { wantsMisses, hasMissed: false });
     else this.#followers.delete(node);
@@ -123,7 +123,7 @@ export class ClusterChanges implements ChangesElsewhere {
     if (!follower.hasMissed) follower.hasMissed = !send(node, frame);
   }
 
-  /** A node can be told again. */
+  /** A node can receive frames again. */
   drained(node: number): void {
     const follower = this.#followers.get(node);
     if (follower?.hasMissed === true) follower.hasMissed = !this.#options.send(node, lostFrame);

@@ -15,7 +15,7 @@ import type { NodePlace } from './plane-groups.ts';
 /** Handlers of other frames on these links. */
 interface OtherFrames {
   frame(type: number, reader: WireReader): void;
-  /** The node can be told more. */
+  /** The node can receive more frames. */
   drained(node: number): void;
   /** The node reports no more, or begins anew: changes may have been missed. */
   interrupted(): void;
@@ -115,7 +115,7 @@ export class ClusterMessages {
   }
 }
 
-/** The link on which one node is told; it is dialled again when it ends. */
+/** The outgoing link to one node. It is dialled again when it ends. */
 class OutgoingLink {
   readonly #context: LinkContext;
   readonly #node: number;

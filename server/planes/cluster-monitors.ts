@@ -1,6 +1,6 @@
-// MONITOR across nodes: a node whose clients watch a tenant says so to the others, again and again, and they send it the
-// commands of their own clients on the links for messages, once a round of the event loop. What a link or a round has no
-// room for is left out and counted, so that no command waits for a client in MONITOR. The frame:
+// MONITOR across nodes: a node whose clients monitor a tenant announces this to the others periodically. The others send
+// it the commands of their own clients over the message links, once an event-loop tick. Commands beyond the capacity of a
+// link or a tick are dropped and counted, so that no command waits for a client in MONITOR. The frame:
 //
 //   varint tenant | bytes lines of MONITOR, each with its end
 

@@ -16,9 +16,10 @@ import { ReadFault } from '../../universal-row/errors.ts';
 import { PartitionMover, type MoverStatus } from './partition-mover.ts';
 
 /**
- * In their order: gateways learn of the change; the attempt before comes to nothing permanently, at its home and then at the
- * other sources; targets are emptied; rows are copied; sources take no more commands; the home decides; the other sources
- * and the targets follow it; gateways learn of the new map; what sources have left is deleted. `look` asks for the state.
+ * The steps in their order: gateways adopt the change; the previous attempt is declared void at its home, then
+ * released at the other sources; targets are emptied; rows are copied; sources stop accepting commands; the home
+ * decides; the other sources and the targets follow the decision; gateways adopt the new map; the rows left at the
+ * sources are deleted. `look` asks for the state.
  */
 export type PartitionStep =
   | 'adopt'
@@ -85,7 +86,7 @@ export class ClusterPartitions {
     await Promise.all([...this.#movers.values()].map((mover) => mover.close()));
   }
 
-  /** Does a step for all that is led here, and tells what that is. */
+  /** Executes a step for all partitions that are led here, and returns these. */
   async step({ step, definition }: PartitionOrders): Promise<LedPartition[]> {
     if (step === 'adopt') {
       this.#options.adopt(definition);

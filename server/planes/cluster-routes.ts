@@ -77,7 +77,7 @@ export class ClusterRoutes {
     return this.#groups.get(groupKey({ tenant, model: model as TableModel }));
   }
 
-  /** What has the rows of a table or partition whose group has closed it; undefined while that is not known. */
+  /** Executor that has the rows of a table or partition which its group has closed; undefined while unknown. */
   successorOf(number: number): RowCommands | undefined {
     const { tables, router } = this.#options;
     if (!isPartition(number)) {

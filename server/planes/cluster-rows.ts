@@ -71,16 +71,16 @@ interface ClusterRowsOptions {
   readonly groupOf: (table: number) => number | undefined;
   /** Whether the definitions of this node tell of a table or partition. */
   readonly knows: (number: number) => boolean;
-  /** Of a table or partition whose rows are in other groups by now: what has them. */
+  /** Executor that has the rows of a table or partition which have moved to other groups. */
   readonly successorOf: (number: number) => RowCommands | undefined;
   /** Another leader asks about partitions. */
   readonly answerPartition: (question: PartitionQuestion) => Promise<unknown>;
   readonly refusalOf: (command: Refusable) => string | undefined;
   readonly leaderWaitMs: number;
-  /** The scripts that clients here have loaded, which a node is told of when it is there again. */
+  /** Scripts that clients here have loaded. A node gets them when it is reachable again. */
   readonly loadedScripts: () => Iterable<TenantQuestion>;
   readonly scriptsOf: PodServerOptions['scriptsOf'];
-  /** Another node is there, perhaps again. */
+  /** Another node is reachable, perhaps after an interruption. */
   readonly nodeIsThere: () => void;
   /** Another node asks. */
   readonly answer: (question: TenantQuestion) => unknown;
@@ -176,7 +176,7 @@ export class ClusterRows implements Elsewhere {
     this.#server = new PodServer({
       podOf: (table) => {
         const pod = this.podOf(table);
-        // What other nodes know already, and this one does not, is to wait. Of what is closed the pod tells.
+        // Requests for a table that this node does not know yet must wait. For a closed table the pod answers.
         const isServed = options.knows(table) || pod?.marks?.mayShut({ table }) === true;
         return pod && isServed ? { executor: pod, mayWait: true } : undefined;
       },
@@ -356,14 +356,14 @@ export class ClusterRows implements Elsewhere {
     return { what: 'followChanges', node: this.#options.data.node, isWanted, wantsMisses };
   }
 
-  /** The node is there again: it may have missed scripts, and has told of no changes. */
+  /** The node is reachable again. It may lack scripts, and its changes in the meantime are unknown. */
   #isThere(link: PodLink): void {
     const { isFollowing, followsMisses } = this.changes;
     const questions: NodeQuestion[] = [...this.#options.loadedScripts()];
     if (isFollowing) questions.unshift(this.#follows(true, followsMisses));
     for (const question of questions) {
       link.ask(question).catch(() => {
-        // The link has ended: it is told when that is up again.
+        // The link has ended. The node is asked again when the link is up.
       });
     }
     this.#options.changes()?.missed();

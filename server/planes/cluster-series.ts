@@ -87,7 +87,7 @@ const sessionLevel = 4;
 const orderLevel = 7;
 /** From this one on they know marks of deletions. */
 const markLevel = 8;
-/** Between two looks whether the partitions of a tenant's series are to be made equal. */
+/** Interval between checks whether the partitions of a tenant's series must be made equal. */
 const keepEvenMs = 1000;
 
 export class ClusterSeries {
@@ -402,7 +402,7 @@ export class ClusterSeries {
     return place && { node, ...place };
   }
 
-  /** Without a replica of its own a node asks those that have one in turn, and stays with the one that leads. */
+  /** A node without a replica of the group asks the voters in turn, and stays with the leader. */
   #guess({ group, replicas }: GroupDefinition): number {
     const known = this.#asked.get(group);
     const voters = replicas.filter(({ state }) => state === 'voter').map(({ node }) => node);

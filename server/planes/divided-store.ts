@@ -42,7 +42,7 @@ interface Wanted {
   readonly change: CatalogChange;
 }
 
-/** Of changes and alignments that this process has begun, whichever store made them. */
+/** Number of changes and alignments that this process has begun, in all stores together. */
 let begun = 0;
 
 interface DividedStoreOptions {
@@ -131,7 +131,7 @@ export class DividedStore extends PartitionedStore {
     this.#evenIn = term;
   }
 
-  /** What it refuses, all would refuse: nothing has changed then. */
+  /** All partitions would refuse a change that the first one refuses. After a refusal nothing has changed. */
   async #changeFirst({ how, change }: Wanted, pod: Changed, term: number): Promise<void> {
     try {
       await pod[how](change);

@@ -1,5 +1,5 @@
-// What a node tells of fenced replicas (storage-node/replicator/raft/fence.ts), and of elections after which acknowledged
-// writes may be lost: in its log, and in the status of replicas.
+// Reports of fenced replicas (storage-node/replicator/raft/fence.ts), and of elections after which acknowledged
+// writes may be lost. They are in the log of the node, and in the status of replicas.
 
 import type { ReplicaStatus } from '../../contracts/cluster.ts';
 import type { LogStatus } from '../../storage-node/replicator/partition-log.ts';

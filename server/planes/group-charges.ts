@@ -13,12 +13,12 @@ export class GroupCharges {
     this.#chargedTo = chargedTo;
   }
 
-  /** Of the group, since the last call; `groups` are all of the tenant with a replica here. */
+  /** Units of the group since the last call. `groups`: all groups of the tenant with a replica here. */
   take(tenant: number, group: number, groups: readonly number[]): number {
     const charged = this.#chargedTo(tenant);
     const before = this.#charged.get(tenant) ?? 0;
     this.#charged.set(tenant, charged);
-    // An account that was forgotten meanwhile begins at 0 again.
+    // A dropped account starts at 0 again.
     const units = charged < before ? charged : charged - before;
     for (const one of groups) {
       this.#owed.set(one, (this.#owed.get(one) ?? 0) + units / groups.length);

@@ -7,7 +7,7 @@ import type { CatalogChange, SeriesStore } from '../../contracts/series-store.ts
 // Separator of the tenant's prefix in stored names; names of tenant 0 have none.
 const separator = '\u0001';
 
-/** Longest stretch of work before others have their turn. */
+/** Longest time slice before other work runs. */
 const sliceMs = 5;
 
 /** A store that operators change regardless of a database's properties. */

@@ -325,7 +325,7 @@ function podsOf(tenant: number): readonly (SeriesPod | undefined)[] {
   return cluster === undefined ? localPods() : cluster.partitionsOf(tenant);
 }
 
-/** What this plane leads of the time series of tenants. */
+/** The partitions of tenants' time series that this plane leads. */
 function ledOf(tenants: readonly number[]): LedScope {
   const all = tenants.map((tenant) => ({ tenant, pods: podsOf(tenant) }));
   const led = all.map(({ tenant, pods }) => ({

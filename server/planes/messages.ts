@@ -130,7 +130,7 @@ interface PlaneCalls {
    * share.
    */
   quotaDemands(): QuotaDemand[];
-  /** Shares of limits from now on, and of those that are not named. */
+  /** New shares of limits. `usual` is the share of limits that are not named. */
   quotaShares(told: { usual: number; shares: readonly QuotaShare[] }): void;
   /** Keys or series that cost most, the most first. */
   top(query: TopQuery): TopEntry[];
@@ -142,7 +142,7 @@ interface PlaneCalls {
   steps(query: SlowlogQuery): StepEntry[];
   /** Databases of the tenant with this number that hold something or were made. */
   databases(tenant: number): DatabaseInfo[];
-  /** One that is there already is left as it is. Throws where databases are not made by name. */
+  /** Leaves an existing database unchanged. Throws where databases are not created by name. */
   createDatabase(database: DatabaseName): void;
   /** One that is not there is no error. */
   dropDatabase(database: DatabaseName): void;
@@ -197,7 +197,7 @@ export interface PlaneCall {
 export interface UserRequest {
   tenant: string;
   name: string;
-  /** Whether it must be new, or must be there; unsaid, either. */
+  /** Whether the user must be new or must exist; absent: either. */
   expect?: 'new' | 'there';
   change: Partial<Omit<UserDefinition, 'tenant' | 'name'>>;
 }

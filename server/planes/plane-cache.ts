@@ -1,4 +1,4 @@
-// Which tables' reads the Redis plane remembers, as their properties and the settings say.
+// Selects the tables whose reads the Redis plane caches, by their properties and the settings.
 
 import {
   type Load,

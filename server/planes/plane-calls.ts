@@ -12,7 +12,7 @@ import type { TenantHolders } from '../../control/tenants/tenant-catalog.ts';
 import type { PlaneHost, Planes } from './plane-host.ts';
 
 const callTimeoutMs = 10_000;
-/** However much there is to be deleted. */
+/** Long enough for a drop of any size. */
 const dropTimeoutMs = 3_600_000;
 const usageTimeoutMs = 2000;
 
@@ -138,7 +138,7 @@ export class UsageCollector {
       const since = history.sequenceOf(plane.name);
       history.add(await plane.call('usage', since, usageTimeoutMs));
     });
-    // A plane that is too busy to answer tells next time.
+    // A plane that is too busy to answer reports its usage next time.
     await Promise.allSettled(asked);
   }
 

@@ -252,8 +252,8 @@ export class PlaneGroups<P extends ReplicaPod> {
   }
 
   /**
-   * Position of all earlier commits; only the leader knows how many replicas have it, so it alone
-   * is asked for copies, and with `local` whether itself has it on disk.
+   * Position that covers all earlier commits. `copies` requires the leader, because only the leader knows how many
+   * replicas have the position. With `local`, also waits until this replica has it on disk.
    */
   async position(
     group: number,
@@ -390,7 +390,7 @@ export class PlaneGroups<P extends ReplicaPod> {
   }
 }
 
-/** Carries out views one after the other; of those that wait, the last. */
+/** Applies cluster views one after the other. Of the views that wait, only the latest is applied. */
 export class ViewFollower {
   readonly #adopt: (view: ClusterView) => Promise<void>;
   #next: ClusterView | undefined;

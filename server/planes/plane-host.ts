@@ -1,6 +1,5 @@
-// The main thread's end of the line to a data plane: starts its worker thread, asks it things with a
-// time limit, hears its reports, and notices when it dies. Imports little, so that the thread can be
-// started before the rest of the main thread is loaded.
+// The main thread's side of a data plane: starts the worker thread, calls it with a time limit, receives its reports,
+// and detects its end. Has few imports, so that the thread can start before the rest of the main thread is loaded.
 
 import { Worker } from 'node:worker_threads';
 import type { Endpoint } from '../../control/monitor/endpoint.ts';

@@ -200,8 +200,8 @@ export class RedisPartitions {
   }
 
   /**
-   * Until it is known whether the map has changed the commands continue waiting: the old partitions must not be written to
-   * if it has, nor the new ones dropped.
+   * Commands wait while it is unknown whether the map has changed. If it has, the old partitions must not be written
+   * to, and the new ones must not be dropped.
    */
   async #commit(table: number, { targets }: PartitionChange): Promise<TableDefinition | undefined> {
     const numbers = targets.map(({ number }) => number);

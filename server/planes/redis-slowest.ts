@@ -1,4 +1,4 @@
-// The slowest commands, as the admin API tells them.
+// The slowest commands, in the form of the admin API.
 
 import type { RedisServer } from '../../access/redis/server.ts';
 import type { SlowlogEntry, SlowlogQuery } from '../../control/monitor/slowlog.ts';

@@ -25,7 +25,7 @@ interface SeriesPodsOptions {
   readonly all: () => readonly Partition[];
 }
 
-/** None changes its catalog so often. */
+/** Larger than the number of catalog changes of any pod. */
 const changesOfPods = 2 ** 40;
 
 export class SeriesPods implements SeriesStore, DatabaseSource {

@@ -3,7 +3,7 @@
 
 import type { Config } from './schema.ts';
 
-/** Why it may not listen where it is told to, a line each. */
+/** Reasons why the server must not listen on the configured addresses, one a line. */
 export function exposures(config: Config, defaultUserIsOpen: boolean): string[] {
   if (!defaultUserIsOpen) return [];
   const problems: string[] = [];

@@ -331,7 +331,7 @@ export class AheadEngine implements Engine, AheadOwner {
     for (const id of this.#tables.keys()) this.#rebind(id);
   }
 
-  /** Nothing is ahead of the commit. */
+  /** No write is ahead of the commit. */
   get #isLevel(): boolean {
     return this.#ahead.length === 0 && this.#tick.isEmpty;
   }
@@ -496,7 +496,7 @@ export class AheadEngine implements Engine, AheadOwner {
     }));
   }
 
-  /** To be looked at again after each wait: of several that waited, the first one has begun. */
+  /** Must be checked again after each wait: of several waiting callers, the first may have begun. */
   get #isSettled(): boolean {
     return this.#moving === undefined && this.#engine.exporting === undefined;
   }

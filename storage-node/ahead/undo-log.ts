@@ -11,11 +11,11 @@ export interface UndoPart {
   readonly starts: readonly number[];
   /** Tables that hold rows which these writes took out of use. */
   readonly hidden: readonly number[];
-  /** Of the bytes, for `giveBack`. */
+  /** Buffer that contains `bytes`, for `giveBack`. */
   readonly memory?: Buffer;
 }
 
-/** Beyond, memory for them is given up with them. */
+/** A longer `#starts` is shortened, which releases its memory. */
 const keptStarts = 4096;
 
 /** A part of fewer bytes is copied: then it takes no more memory than it has bytes. */
@@ -25,7 +25,7 @@ const spares: ViewedBuffer[] = [];
 const mostSpares = 16;
 const largestSpareBytes = 256 * 1024;
 
-/** The part is not needed any more, by anyone. */
+/** Returns the buffer of a part that is no longer used. */
 export function giveBack({ memory }: UndoPart): void {
   if (memory === undefined || memory.length > largestSpareBytes) return;
   if (spares.length < mostSpares) spares.push(memory as ViewedBuffer);
@@ -33,7 +33,7 @@ export function giveBack({ memory }: UndoPart): void {
 
 export class UndoLog {
   readonly writer = new RecordBatchWriter();
-  /** The first `#count` of them: an array that is cut to nothing gives up its memory. */
+  /** The first `#count` are valid. An array of length 0 would lose its memory, so the length is kept. */
   readonly #starts: number[] = [];
   #count = 0;
   #hidden: number[] = [];
@@ -61,7 +61,7 @@ export class UndoLog {
     this.#hidden.push(table);
   }
 
-  /** The undo of the writes from the `mark`th on, which is forgotten here. */
+  /** Moves the undo records of the writes from number `mark` on out of this log. */
   takeFrom(mark: number): UndoPart {
     const { writer } = this;
     const from = mark < this.#count ? this.#starts[mark]! : writer.pos;

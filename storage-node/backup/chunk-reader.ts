@@ -20,7 +20,7 @@ import { DamagedBackupError } from './damage.ts';
 
 const unpack = promisify(inflateRaw);
 const readBytes = 512 * 1024;
-/** What unpacks to more is unpacked into its place, in pieces of 256 kB. */
+/** Larger data is decompressed into its destination, in pieces of 256 kB. */
 const unpackedAtOnce = 1024 * 1024;
 const pieceBytes = 256 * 1024;
 

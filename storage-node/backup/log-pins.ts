@@ -95,7 +95,7 @@ export class LogPins {
     this.#apply();
   }
 
-  /** None of the chains can be gone on with: the log since then does not tell all. */
+  /** No chain can be continued, because the log since then lacks some changes. */
   clear(): void {
     if (this.#pins.size === 0) return;
     this.#pins.clear();

@@ -72,7 +72,7 @@ export interface BackupManifest {
   readonly id: string;
   /** Id of the full backup that the chain began with: of itself, when it is one. */
   readonly chain: string;
-  /** The backup that this one goes on from. */
+  /** The backup that this one continues. */
   readonly parent?: string;
   readonly scope: BackupScope;
   /** Version of the program. */

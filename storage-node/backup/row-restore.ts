@@ -295,7 +295,7 @@ function emptySum(table: number): TableSum {
   return { table, rows: 0, elements: 0, checksum: '0'.repeat(16), expiring: 0, due: 0 };
 }
 
-/** What a frame may unpack to. A backup of longer strings can be restored where such strings may be stored. */
+/** Maximum decompressed size of a frame. A backup with longer strings can be restored where such strings may be stored. */
 function frameLimit(): number {
   return stringLimit.bytes + frameRoom;
 }

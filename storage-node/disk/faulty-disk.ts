@@ -190,7 +190,7 @@ export class FaultyDisk implements Disk {
     });
   }
 
-  /** The disk as the end of the process leaves it: all that was written is there, synced or not. */
+  /** The disk after the end of the process: all written data remains, synced or not. */
   kill(): FaultyDisk {
     const disk = this.#successor((next) => {
       for (const [path, inode] of this.#names) next.set(path, inode);

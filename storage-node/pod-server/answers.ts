@@ -117,8 +117,8 @@ export class Answers {
   }
 
   /**
-   * The last answer says that the command waits for a key: it has done no writes, whatever the
-   * outcome of the tick.
+   * The last answer says that the command waits for a key. Such a command has written nothing, whatever the outcome
+   * of the tick.
    */
   waits(): void {
     const lane = this.#lanes.pop()!;

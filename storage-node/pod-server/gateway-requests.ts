@@ -199,7 +199,7 @@ export class GatewayRequests {
     return (this.#lanes[id] = new Lane(id, (one) => this.#resume(one)));
   }
 
-  /** Whether a request has to wait for those before it in its lane, or for its tenant's turn. */
+  /** Whether a request must wait for earlier requests of its lane, or for admission. */
   #mustWait(lane: Lane, reader: WireReader, at: number, cameAt: number): boolean {
     if (!lane.isBusy) {
       const { admission } = this.#ticks.options;

@@ -20,7 +20,7 @@ export class Lane {
     epoch: 0,
     isMetered: false,
   };
-  /** One for all commands that run at once; those that take their time get one of their own. */
+  /** Shared by all commands that complete at once. Slower commands get one of their own. */
   readonly work = new RowWork();
   readonly request: { -readonly [Key in keyof PodRequest]: PodRequest[Key] };
   command: Command;

@@ -9,7 +9,7 @@ import type { Answers } from './answers.ts';
 import type { Lane } from './lane.ts';
 import type { PodTicks, ServedPod } from './served-pods.ts';
 
-/** Below, an answer goes with the others of its turn. */
+/** Answers up to this size are sent with the others of the tick. */
 const shortAnswerBytes = 256 * 1024;
 /** Bytes that the socket has yet to send, beyond which no more parts are. */
 const maxUnsentBytes = 8 * 1024 * 1024;

@@ -98,7 +98,7 @@ export class PodServer implements PodTicks {
     try {
       for (const tick of this.#pods.values()) this.#endOf(tick);
     } catch (error) {
-      // Nothing of this tick is in the log: no gateway may be told that it was done.
+      // Nothing of this tick is in the log, so no gateway may receive its answers.
       for (const link of this.#links) link.close();
       this.options.failed(error);
       return;

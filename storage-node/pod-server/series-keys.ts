@@ -8,7 +8,7 @@ import type { SeriesCache } from '../../universal-row/series/series-cache.ts';
 
 const maxBytes = 16 * 1024 * 1024;
 const maxSeries = 256 * 1024;
-/** Of the tables of all groups, beyond which those without recent writes are dropped. */
+/** Limit for the tables of all groups together. Beyond it, tables without recent writes are dropped. */
 const maxBytesInAll = 4 * maxBytes;
 /** Of an entry besides its key. */
 const entryBytes = 24;

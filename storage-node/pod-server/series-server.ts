@@ -20,8 +20,9 @@ export class SeriesServer implements LinkService, SeriesHost {
 
   /** Serves a link of a gateway (`ClusterListener.serve`). */
   open(link: ClusterLink): LinkHandler {
-    // What comes by the last link of the same gateway was sent before anything on this one, and given up there: points that
-    // it has sent again by now, and which were written over since, must not be written once more.
+    // Requests on an earlier link of the same gateway precede all requests on this one, and the gateway has given up
+    // on them. It may have sent their points again, and overwritten them since. The old requests must not be executed
+    // now.
     for (const other of this.#links) if (other.isOf(link.peer)) other.close();
     const gateway = new SeriesGatewayLink(this, link, () => {
       this.#links.delete(gateway);
@@ -41,7 +42,7 @@ export class SeriesServer implements LinkService, SeriesHost {
     for (const link of this.#links) link.tellCatalogs(false);
   }
 
-  /** Properties of databases have changed, which no version tells. */
+  /** Properties of databases have changed, which does not change the version of a catalog. */
   changed(): void {
     for (const link of this.#links) link.tellCatalogs(true);
   }

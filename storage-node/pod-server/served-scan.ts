@@ -32,7 +32,7 @@ class ServedCursor {
   /** Rows of which some have yet to be sent, and the first of these. */
   rows: SeriesRows | undefined;
   row = 0;
-  /** It is among those that may send, or waits for the disk. */
+  /** Whether the cursor is queued to send, or waits for the disk. */
   isQueued = false;
 
   constructor(id: number, series: number, credit: number) {

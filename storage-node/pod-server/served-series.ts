@@ -24,7 +24,7 @@ export interface ServedSeries {
   readonly tenant: number;
   /** Of the placement; absent: not checked. */
   readonly epoch?: number;
-  /** Resolves once all changes so far are as safe as they are to be before they are answered. */
+  /** Resolves once all changes so far are as durable as an answer requires. */
   readonly safe: () => Promise<void>;
 }
 

@@ -27,7 +27,7 @@ export type { Outcome } from '../../universal-row/executor.ts';
 /** Room before the ops that `PartitionLog.adopt` takes, for the log's header of an entry. */
 export const opsRoomBytes = 64;
 
-/** An entry of as much is written off the event loop, and what is answered meanwhile need not wait for it. */
+/** Entries of at least this size are written off the event loop. Answers given meanwhile need not wait for them. */
 export const largeEntryBytes = 1024 * 1024;
 
 /** A tick that has written more ends, where the size of entries has a limit. */
@@ -128,7 +128,7 @@ export interface LogListener {
    * on wait for `resume`. Returns, or resolves, once all earlier evaluated entries are in the log.
    */
   pause?(): MaybePromise<void>;
-  /** The role is as it was told last. Also called where nothing is paused. */
+  /** The role is again the one reported last. Also called where nothing is paused. */
   resume?(): void;
   /**
    * The entry of this index concerns the log only, as the beginning of a term does: the state now
@@ -211,8 +211,8 @@ export interface PartitionLog {
    */
   keepAfter: number;
   /**
-   * Entries in (after, to], read back from disk in slices between requests. Their turns are over, and
-   * `keepAfter` has kept them; one that is missing is an error.
+   * Entries in (after, to], read back from disk in slices between requests. Their ticks have ended, and `keepAfter`
+   * has kept them. A missing entry is an error.
    */
   readBack(after: number, to: number): AsyncIterable<LogEntry>;
 

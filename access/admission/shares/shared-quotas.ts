@@ -24,14 +24,14 @@ export interface QuotaShare {
 interface Shared {
   readonly shares: GatewayShares;
   readonly scheduler: ShareScheduler;
-  /** Parts of the quota that gateways go by. */
+  /** Fraction of the quota that each gateway was last granted. */
   readonly granted: Map<string, number>;
   told: number;
 }
 
-/** For so long a gateway goes by its share without having it renewed, milliseconds. */
+/** Milliseconds for which a gateway uses its share without a renewal. */
 export const shareLeaseMs = 5000;
-/** From then on by this part of an equal share. */
+/** Fraction of an equal share that a gateway uses after that. */
 export const shareFloor = 0.1;
 /**
  * After this long without a report a gateway's share goes to others: its lease has expired by then,
@@ -65,7 +65,7 @@ export class SharedQuotas {
     });
   }
 
-  /** A gateway is given more once others go by less, so that all together never have more than the quota, and floors. */
+  /** A share grows only after others were reduced, so the grants never exceed the quota plus the floors. */
   #grant({ shares, granted }: Shared, gateway: string): number {
     let left = 1;
     for (const other of shares.gateways()) {

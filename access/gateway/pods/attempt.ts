@@ -14,15 +14,15 @@ type Gateway = Pick<NumberedWrite, 'node' | 'incarnation'>;
 
 /** A command, or several that run as one. */
 export interface Attempt {
-  /** Where it is noted why they were not run, and where their number is. */
+  /** The command that holds the reason for a refusal, and the number of the write (`Command.once`). */
   readonly first: Command;
-  /** It writes, and gets a number by which it is done once. */
+  /** The attempt writes, and needs a number so that a retry is not applied twice. */
   readonly isOnce: boolean;
-  /** The error to answer where they would have to be sent to another process, if they may not. */
+  /** The error to answer if the commands would have to be sent to another process, and may not be. */
   readonly onlyHere: string | undefined;
-  /** `mayBeDone`: with its number, under another leader. */
+  /** `mayBeDone`: an earlier attempt, with the same number, may have been applied under another leader. */
   run(place: GroupPlace, reply: Reply, mayBeDone?: boolean): MaybePromise<Reply | void>;
-  /** As `run`, where other groups have the rows by now. */
+  /** As `run`, at the groups that have taken over the rows. */
   runAt(successor: RowCommands, reply: Reply): MaybePromise<Reply | void>;
 }
 
@@ -79,7 +79,7 @@ export class TransactionAttempt implements Attempt {
     }: { observers: GroupObservers; gateway: Gateway; isOnce: boolean },
   ) {
     this.first = commands[0];
-    // One number is for one log: commands of this gateway alone are in none.
+    // A number belongs to one log. Commands that concern only this gateway are in no log.
     this.isOnce =
       isOnce && commands.some(({ action, isLocal }) => isLocal !== true && isWrite(action));
     this.onlyHere = commands.find(({ onlyHere }) => onlyHere !== undefined)?.onlyHere;
@@ -120,7 +120,7 @@ export class TransactionAttempt implements Attempt {
 
   runAt(successor: RowCommands, reply: Reply): MaybePromise<Reply | void> {
     const watch = this.#watch;
-    // What was watched here may have changed there.
+    // The watched rows may have changed at the other group.
     if (watch !== undefined && this.#observers.has(watch)) watch.dirty = true;
     return successor.executeAll(this.#commands, reply, this.#before, watch);
   }

@@ -40,9 +40,9 @@ interface GroupExecutorOptions {
   readonly refusalOf: (command: Refusable) => string | undefined;
   /** The leader has changed: the last one may not have reported all changes. */
   readonly moved?: (() => void) | undefined;
-  /** Of a table or partition whose rows are in another group by now: what has them. */
+  /** Returns where the rows are, for a table or partition that was moved to another group. */
   readonly successorOf?: ((number: number) => RowCommands | undefined) | undefined;
-  /** The pod of this process may answer later than in the same tick, without an answer of its own for that. */
+  /** The pod of this process may answer in a later tick, without a separate reply for that. */
   readonly mayWait: boolean;
   /** Whether all nodes know transactions by their numbers. */
   readonly numbersTransactions: () => boolean;
@@ -57,16 +57,16 @@ export interface GroupStats {
   movedOn: number;
   /** Reads that a replica which does not lead has answered here. */
   readHere: number;
-  /** Commands that were answered that there is no leader. */
+  /** Commands refused because there was no leader. */
   withoutLeader: number;
 }
 
 const replicasPerNode = 2 ** 20;
-/** Milliseconds between two replicas that are asked whether they lead. */
+/** Interval, in milliseconds, between questions to replicas whether they lead. */
 const retryMs = 50;
 /** Commands that wait for a leader of one group at most. */
 const maxWaiting = 16_384;
-/** Times that a command goes where it is told to before it waits. */
+/** Redirects that a command follows before it waits. */
 const maxHops = 2;
 export const noLeader = 'CLUSTERDOWN The partition has no leader now';
 const tooManyWait =
@@ -140,7 +140,7 @@ export class GroupExecutor implements Executor {
     return pod?.role === 'leader' ? pod.losses : -1;
   }
 
-  /** An answer leaves with this tick that was given in an earlier one, when `hold` was this. */
+  /** An answer from an earlier tick, when `hold` had this value, is sent with the current tick. */
   holdOn(hold: number): void {
     const pod = this.#pod;
     if (hold !== -1 && pod !== undefined) this.#options.ticks.touch(this.#tick, pod, hold);
@@ -312,7 +312,7 @@ export class GroupExecutor implements Executor {
     if (first.notRun !== undefined) return this.#refusedHere(attempt, reply, mark);
   }
 
-  /** A command takes its time on the pod of this process, which may lead no more when it gets to it. */
+  /** Waits for a long command on the pod of this process, which may have lost its leadership before the command runs. */
   async #afterHere(
     done: Promise<Reply | void>,
     attempt: Attempt,
@@ -473,7 +473,7 @@ export class GroupExecutor implements Executor {
     return undefined;
   }
 
-  /** Takes note of why it was not run. True if another node is known to lead, to be asked at once. */
+  /** Handles the reason of a refusal. True if another node is known to lead, and should be asked at once. */
   #hasHint({ why, leader }: NotRun, place: GroupPlace): boolean {
     this.#counts.movedOn++;
     const { node: own } = this.#options;

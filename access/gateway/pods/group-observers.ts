@@ -14,11 +14,11 @@ type Observe = (table: number, key: Buffer, observer: RowObserver) => void;
 interface ObservedRow {
   readonly table: number;
   readonly key: Buffer;
-  /** A replica elsewhere says that it has begun to observe as if the row had changed, and has yet to say so. */
+  /** A remote replica confirms the start of observation by reporting a change; that report has not come yet. */
   isBeginning: boolean;
 }
 
-/** All rows of one observer. It stands for the observer where they are observed. */
+/** All rows of one observer. This object is registered in place of the observer where the rows are observed. */
 class GroupObserver implements TransactionWatch {
   readonly observer: RowObserver;
   readonly rows = new Map<string, ObservedRow>();
@@ -26,7 +26,7 @@ class GroupObserver implements TransactionWatch {
   hasMissed = false;
   /** Where its rows are observed; undefined while no place is known. */
   place: GroupPlace | undefined;
-  /** Times that the link there was up when the first of them was. */
+  /** `connects` of the link to that place when its first row was observed. */
   connects = 0;
 
   constructor(observer: RowObserver) {
@@ -100,8 +100,8 @@ export class GroupObservers {
   }
 
   /**
-   * Rows of the table are in other groups from now on: a change of each may have been missed. Those who do not watch for a
-   * transaction, which is void by that, continue to observe them there.
+   * The rows of the table have moved to other groups. A change of each may have been missed, so transactions that watch
+   * them are invalid. All other observers continue there.
    */
   moveAway(from: number, observe: Observe): void {
     for (const own of [...this.#observers.values()]) {
@@ -116,8 +116,8 @@ export class GroupObservers {
   }
 
   /**
-   * Commands run there from now on; undefined while the place is unknown. If it is where they ran before, nothing was missed,
-   * but commands that wait for a key may have been tried meanwhile, and have to be again.
+   * Sets where commands run; undefined while that is unknown. If the place is the same as before, no change was missed, but
+   * commands that wait for a key may have been tried meanwhile, and must be tried again.
    */
   moveTo(place: GroupPlace | undefined): void {
     if (place === this.#place) return;

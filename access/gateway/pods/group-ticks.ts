@@ -21,7 +21,7 @@ interface Follower {
   follow(listener: ChangeListener | undefined): void;
 }
 
-/** In place of a position: no outcome says what became of what ran. */
+/** Used as a position where no log outcome determines what happened to the commands of the tick. */
 const undecided = -2;
 
 export class GroupTicks implements TickMember {
@@ -32,7 +32,7 @@ export class GroupTicks implements TickMember {
   /** State of the tick that has just ended: pods, and promises to wait for. */
   #pods: LocalPod[] = [];
   #positions: number[] = [];
-  /** By position: the one outcome that holds for all that ran, where not all do. */
+  /** By position: the only outcome that holds for all commands of the tick; undefined if every outcome does. */
   #holding: (Outcome | undefined)[] = [];
   #ticks = 0;
   #atEnd: (() => (outcome: Outcome) => void)[] = [];
@@ -151,7 +151,7 @@ export class GroupTicks implements TickMember {
   }
 }
 
-/** Any outcome but `only` says nothing about what ran. */
+/** If `only` is set, every other outcome is reported as unknown. */
 function holdingOnly(
   only: Outcome | undefined,
   then: (outcome: Outcome) => void,

@@ -35,7 +35,7 @@ interface PodLinkOptions extends LastingLinkTarget {
 const partBytes = 1024 * 1024;
 /** Largest total of answers in parts. */
 const maxPartsBytes = 1024 * 1024 * 1024;
-/** No row has it: the pod takes it for one that was touched. */
+/** Id of no row. The pod treats it as a watched row that was touched. */
 const unobservedId = 0;
 
 /** A row that an observer wants to hear of. */
@@ -109,7 +109,7 @@ export class PodLink {
 
   // ---- the link
 
-  /** The node is to be found elsewhere. The link ends, and is made there. */
+  /** The node has a new address. The link is closed, and opened again at that address. */
   setPlace(place: { host: string; port: number }): void {
     this.#link.setPlace(place);
   }

@@ -275,7 +275,7 @@ class RemoteCall implements LaneUser {
     if (error !== undefined) this.reply.error(error.message);
   }
 
-  /** Copies the next value. Where there is no memory for it, what was taken of the answer goes, and the error is returned. */
+  /** Copies the next value. Without memory for it, the values copied so far are removed, and the error is returned. */
   protected copy(reader: WireReader): CommandError | undefined {
     const from = reader.pos;
     try {

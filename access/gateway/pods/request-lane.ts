@@ -14,11 +14,11 @@ export interface LaneUser {
   part(values: Buffer): void;
   /** The answer: takes its values, and nothing more, from the reader. */
   values(flags: number, reader: WireReader): void;
-  /** After `values`, or an exception in it: the answer makes no sense, and what was taken of it goes. `failed` follows. */
+  /** After `values`, or an exception in it: the answer is invalid, and its copied values are removed. `failed` follows. */
   takeBack?(): void;
   /** After `values`: `work` is counted. */
   done(): void;
-  /** No more answers come to it for now: what it counts for several together is due. */
+  /** No further answer follows for now: work counted for several answers together is charged. */
   rest?(): void;
   /** In place of an answer: nothing was done. */
   refused(kind: number, retryMs: number, text: string): void;

@@ -100,7 +100,7 @@ export class Forwarder {
     this.#options = options;
   }
 
-  /** Whether this node answers requests of the tenant. */
+  /** Whether this node leads the tenant's time series, or their first partition. */
   leads(tenant: number): boolean {
     return this.#options.leaderOf(tenant) === 'here';
   }
@@ -329,7 +329,7 @@ function withoutOwn(raw: readonly string[], others: ReadonlySet<string> = new Se
 
 const ofBody = new Set(['content-length', 'content-encoding']);
 
-/** A form that was read continues unpacked, and as one. */
+/** Headers of a forwarded request. A form that was read is sent uncompressed, with its length. */
 function passedOn(raw: readonly string[], form: Buffer | undefined): string[] {
   if (form === undefined) return withoutOwn(raw);
   return [...withoutOwn(raw, ofBody), 'Content-Length', String(form.length)];

@@ -354,8 +354,8 @@ export class Exchange implements StepSource {
   }
 
   /**
-   * The rest of the body is thrown away: a connection closed with unread bytes is reset, and takes the answer
-   * along; one that stays must be read up to the next request.
+   * Discards the rest of the body. A connection that is closed with unread bytes is reset, and the client may lose the
+   * answer; a connection that stays open must be read up to the next request.
    */
   async #endAfterBody(bytes: Buffer, closes: boolean): Promise<void> {
     if (closes) this.response.write(bytes);

@@ -1,11 +1,11 @@
-// Connections that have not sent a request yet. While requests wait, such connections are not read: Node parses what
-// thousands of them have sent in one step, before anyone is asked whether there is time for it.
+// Connections that have not sent a request yet. They are not read while requests wait: Node would parse the input of
+// thousands of connections in one step, and no check of the time slice could stop it.
 
 import type { Socket } from 'node:net';
 
-/** For each request that has to wait, so many of the others are not read. */
+/** Number of silent connections that are paused for each request that has to wait. */
 const heldAtOnce = 16;
-/** Read again in each round of the event loop, while few requests wait. */
+/** Connections resumed in each round of the event loop, while few requests wait. */
 const readEachRound = 32;
 const fewWaiting = 64;
 

@@ -68,7 +68,7 @@ class WriteTimeout extends HttpError {
 
 /** Least fraction of the time limit for a request that has waited. */
 const leastTimeout = 0.25;
-// A body that flows has a parser with part of a batch in it for as long as its client likes.
+// Limit of streamed bodies: each holds a parser and part of a batch until its client has sent all of it.
 const maxFlowing = 64;
 // Two are needed to have one at hand while the store works on another's batch.
 const keptParsers = 4;
@@ -81,8 +81,8 @@ const sliceMs = 8;
 const crowdedRows = 250;
 
 /**
- * Bodies that flow, by tenant. A tenant may have no more of them than places stay free, so that one that sends slowly
- * does not keep the others out.
+ * Number of streamed bodies by tenant. A tenant may have at most as many as slots are free, so slow senders of one tenant
+ * do not lock out the others.
  */
 class Flows {
   #all = 0;
@@ -237,7 +237,7 @@ class WriteRun {
     this.#restartTimer();
   }
 
-  /** The time limit begins anew with each piece: the client had its share in the time that went by. */
+  /** Restarts the time limit with each piece, because the time before includes waiting for the client. */
   async *received(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer, undefined> {
     const pieces = body[Symbol.asyncIterator]();
     try {

@@ -150,7 +150,7 @@ async function* received(
       limits.onBytes(value.length);
       if (limits.maxBytes > 0 && size > limits.maxBytes) throw tooLarge();
       yield value;
-      // A socket with a megabyte to read is read to its end otherwise, before the next one is looked at.
+      // Otherwise a socket with a megabyte of input would be read to its end before any other socket.
       if (!roundHasTime()) await new Promise(setImmediate);
     }
   } finally {
@@ -173,13 +173,13 @@ async function unpackWhole(
   limits: BodyLimits,
 ): Promise<Buffer | undefined> {
   const packed = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, size);
-  // The last four bytes tell the size, if they tell the truth. A buffer of that size saves copying.
+  // The last four bytes are the claimed unpacked size. A buffer of that size saves copying.
   const told = packed.length < 18 ? 0 : packed.readUInt32LE(packed.length - 4);
   if (told > unpackedBytes) return undefined;
   if (limits.memory?.reserve('unpacked', told) === false) return undefined;
   const chunkSize = Math.max(Math.min(told + 1, packed.length * 32), 16 * 1024);
   try {
-    // More than it told is no more than chance can make of it.
+    // Limits the output to the claimed size, or to 64 KiB for small bodies, whose claim may be wrong.
     const maxOutputLength = Math.max(told, 64 * 1024);
     const unpacked = await gunzipWhole(packed, { chunkSize, maxOutputLength });
     checkUnpacked(unpacked.length, limits);
@@ -237,7 +237,7 @@ function unpackError(error: unknown): unknown {
   }
 }
 
-/** Reads on and throws away, so that a client hears an answer instead of a reset connection. */
+/** Reads and discards the rest of the body, so that the client gets an answer instead of a reset connection. */
 export function discardBody(
   request: IncomingMessage,
   maxBytes: number,

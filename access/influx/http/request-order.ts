@@ -1,8 +1,7 @@
-// The order in which waiting requests of many connections begin. Connections that were served before go ahead of new
-// ones, with three turns in four: thousands that connect and ask at the same moment do not delay those that are there. Of
-// each kind the one that came last and the one that has waited longest take turns, so that neither a flood delays those
-// behind it for its whole length, nor does one that goes on forget those before it. Requests of one connection keep their
-// order.
+// The order in which queued requests of many connections begin. Connections that were served before and new ones are
+// scheduled 3:1, so thousands of new connections do not delay the existing ones. Within each kind, the newest and the oldest
+// connection alternate: a flood does not delay later requests for its whole length, and does not starve earlier ones.
+// Requests of one connection keep their order.
 
 import type { WaitingWork } from '../../gateway/round-queue.ts';
 
@@ -14,7 +13,7 @@ interface WaitingRequest {
   begin(): void;
 }
 
-/** Every so many turns a connection goes first that was not served before. */
+/** One request in so many is taken from a new connection, if one waits. */
 const newEvery = 4;
 
 export class RequestOrder implements WaitingWork<WaitingRequest> {

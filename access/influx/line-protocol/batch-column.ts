@@ -17,8 +17,8 @@ export class BatchColumn implements PointColumn {
   /** Not kept up while `ready` is not negative: `settle` sets it then. */
   count = 0;
   /**
-   * The row that may be appended without further ado, which is one too far when the row under way has
-   * been. -1 when there is more to do: the column is not in the batch yet, or has gaps, or is wide.
+   * The next row that can be appended directly. It is one beyond the current row if that row has the field already. -1 if
+   * the column needs `claim`: it is not in the batch yet, has gaps, or is wide.
    */
   ready = -1;
   /** In the batch under way. */

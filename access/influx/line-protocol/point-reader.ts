@@ -39,12 +39,12 @@ export const farLine = -3;
 /** The line is right, but InfluxDB drops such a point: see `dropReason`. */
 export const droppedLine = -4;
 
-/** The line has brought many new fields, which are kept: it is to be read again when others have had their turn. */
+/** The line has added many new fields, which are kept. It is read again after other requests have run. */
 export const pausedLine = -5;
 
 /**
- * A field that was not there before takes some microseconds, more while the code for it is not compiled. With half of what
- * is known where that is more, all readings of a line together cost less than three of it.
+ * New fields that one reading of a line may add. A new field takes microseconds. The limit is half of the known fields where
+ * that is more, so all readings of a line together cost less than three readings.
  */
 const newFieldsAtOnce = 2048;
 

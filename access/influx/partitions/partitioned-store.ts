@@ -1,6 +1,6 @@
-// Time series divided into partitions, as one store: each series is in the partition that the hash of its measurement and
-// tags says, so points of a series are together. Databases and policies are in all partitions; the first one's count.
-// What all partitions have to say is merged as if there were one.
+// Time series divided into partitions, as one store. The hash of measurement and tags selects the partition of a series, so
+// all points of a series are together. Every partition stores the databases and policies; the copy of the first one is
+// authoritative. Answers of all partitions are merged.
 
 import type { Slices } from '../../../universal-row/slices.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
@@ -254,8 +254,8 @@ function total(outcomes: readonly WriteOutcome[]): WriteOutcome {
 }
 
 /**
- * The error that stands for all: one that clients send the body again for, if there is one. Other partitions may have
- * stored their points, so no error may say that nothing was done.
+ * The error to answer for all partitions: one that makes clients retry, if there is any. Other partitions may have stored
+ * their points, so the error must not say that nothing was done.
  */
 export function worst(errors: readonly unknown[]): unknown {
   const first = errors.find((error) => error instanceof UnavailableError) ?? errors[0];

@@ -4,7 +4,7 @@ import type { SeriesStore } from '../../../contracts/series-store.ts';
 
 export class TickPositions {
   readonly #stores: readonly Pick<SeriesStore, 'endTick' | 'whenSafe'>[];
-  /** The last position of each store that there was anything to wait for; -1 for none. */
+  /** Last position of each store with writes to wait for; -1 for none. */
   readonly #last: number[];
   /** Counts the ticks with changes. */
   #tick = -1;
@@ -33,7 +33,7 @@ export class TickPositions {
     return isNew ? this.#tick : -1;
   }
 
-  /** Waits for what has been written by now, which is no less than what was at that position. */
+  /** Waits for everything written so far, which includes everything up to that position. */
   whenSafe(position: number, then: () => void): void {
     if (position < 0) return then();
     let left = 1;

@@ -62,7 +62,7 @@ type MeasurementOf = SeriesSelection & { measurement: string };
 /** A larger batch goes in requests of about as much, one after the other. */
 const batchBytes = 4 * 1024 * 1024;
 const keptWriters = 4;
-/** Marks with which a deletion is sent again at once: so many others may end before it begins. */
+/** Maximum retries of a deletion. Each other deletion that ends before it begins causes one retry. */
 const mostMarks = 100;
 
 export class RemoteSeriesStore implements SeriesStore, DatabaseSource {

@@ -14,7 +14,7 @@ import { refusedInARow, type Refusals } from './refusals.ts';
 const refusedAgainMs = 10;
 /** So long after a refusal. */
 const refusedForMs = 100;
-/** Refusals after which a client sends a long pipeline, even if just now nothing more of it is here. */
+/** After so many refusals in a row a client counts as sending a long pipeline, even if no more input has arrived yet. */
 const manyRefusals = 64;
 
 type Ended = (entry: CommandEntry, limiter: TenantLimiter, admitted: boolean) => void;
@@ -25,11 +25,11 @@ export class CommandWait implements LimiterWaiter {
   readonly #ended: Ended;
   readonly #modeOf: () => QuotaMode;
   readonly #arrivals = new Arrivals();
-  /** Until then it counts as refused just now. */
+  /** Until this time, a refusal of the client counts as recent. */
   #refusedUntil = -Infinity;
-  /** In a row, with no more than that time between them. */
+  /** Refusals in a row, without a longer pause between them. */
   #refusals = 0;
-  /** Refusals that are counted already, and when the first of them may be. */
+  /** Refusals reserved in advance, and the earliest time of the first of them. */
   #reserved = 0;
   #reservedFrom = 0;
   #entry: CommandEntry | undefined;
@@ -67,9 +67,9 @@ export class CommandWait implements LimiterWaiter {
   }
 
   /**
-   * Begins to wait with a command that ends at position `done`; of its client's bytes those up to `received` have come.
-   * False when it has waited its time before: with those before it in its pipeline. `isCrowded` where other tenants need
-   * the thread.
+   * Queues a command that ends at position `done`; bytes of its client up to `received` have arrived. False when its waiting
+   * time is over already, because it arrived with earlier commands of its pipeline. `isCrowded`: other tenants need the
+   * thread.
    */
   begin(
     { limiter, refusals }: { limiter: TenantLimiter; refusals: Refusals },

@@ -21,7 +21,7 @@ export interface AdmissionOwner extends Client {
     | undefined;
   /** Bytes that have come so far, and of those the ones that are not run yet. */
   readonly arrivedBytes: number;
-  /** The command waits where it is, or does so no more. */
+  /** Sets whether a command of the connection waits. Its arguments stay where they are meanwhile. */
   setBusy(isBusy: boolean): void;
   /** Runs a command. */
   start(entry: CommandEntry, mark: number): void;
@@ -49,7 +49,7 @@ export class ConnectionAdmission {
   #wait: CommandWait | undefined;
   /** Once there was a command that partitions are charged for. */
   #ticket: PartitionTicket | undefined;
-  /** Commands that may be refused by partitions before it is asked whether more may be. */
+  /** Refusals at partition ceilings that are still permitted before the refusal rate is checked again. */
   #refusable = 0;
   #refusalTimer: NodeJS.Timeout | undefined;
   /** Monotonic milliseconds of the last charge. */
@@ -221,8 +221,8 @@ export class ConnectionAdmission {
   }
 
   /**
-   * Whether a command may be refused now. If not it is tried again when it may: a flood of refusals takes the thread
-   * from other tenants, so they have the pace of refusals over the quota.
+   * Whether a command may be refused now. If not, it is tried again later: a flood of refusals takes CPU time from other
+   * tenants, so these refusals are limited in rate like refusals over the quota.
    */
   #mayRefuse(entry: CommandEntry): boolean {
     const { server, tenant, queryBytes } = this.#owner;

@@ -1,4 +1,4 @@
-// When rows cease to be.
+// Commands for the expiry of rows.
 
 import { Action } from '../../../universal-row/command.ts';
 import { type CommandSpec, firstKey } from './spec.ts';

@@ -1,4 +1,4 @@
-// The server itself: CONFIG, INFO, SLOWLOG, TIME, and the ends of things. Their data comes from
+// Commands for the server itself: CONFIG, INFO, SLOWLOG, TIME, SHUTDOWN and others. Their data comes from
 // `ServerFacts`, as the access layer does not depend on the server.
 
 import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
@@ -393,7 +393,7 @@ export const serverCommands: readonly ClientCommand[] = [
   },
 ];
 
-/** A line of stones, some of which are turned. */
+/** Rows of random slashes and bars, for LOLWUT. */
 function art(): string {
   const width = 40;
   const rows = Array.from({ length: 8 }, (_, row) =>

@@ -10,8 +10,8 @@ export const noKeys = -1;
 export const crossing = -2;
 
 /**
- * The position in the map of the partition that has all keys of a command, by the position of each slot: `noKeys` where
- * it has none, `crossing` where they are in several.
+ * Position in the partition map of the partition with all keys of a command. `index` has the position for each slot. Returns
+ * `noKeys` for a command without keys, `crossing` if several partitions have its keys.
  */
 export function partitionOfKeys(spec: CommandSpec, args: Arguments, index: Uint16Array): number {
   const { keys } = spec;

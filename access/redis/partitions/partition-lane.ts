@@ -29,7 +29,7 @@ export class PartitionLane {
     return this.#waiting !== undefined;
   }
 
-  /** Keeps back commands that come from now on. Resolves once those under way have answered. */
+  /** Queues new commands. Resolves once the commands in progress are answered. */
   pause(): Promise<void> {
     this.#waiting ??= [];
     if (this.underWay === 0) return Promise.resolve();
@@ -43,7 +43,7 @@ export class PartitionLane {
     return true;
   }
 
-  /** Commands that waited run, wherever the map now sends them. */
+  /** Runs the queued commands where the current partition map sends them. */
   resume(): void {
     const waiting = this.#waiting ?? [];
     this.#waiting = undefined;

@@ -81,7 +81,7 @@ export class PartitionedTable implements RowCommands {
     this.#index = slotIndex(map);
   }
 
-  /** The partition that a command needs, if its keys say all of that. */
+  /** The partition that a command needs; undefined if its keys alone do not determine it, or the partition is paused. */
   partitionFor({ spec, usesSpan }: CommandEntry, args: Arguments): PlacedPartition | undefined {
     if (usesSpan || spec.name === 'sort' || spec.name === 'sort_ro') return undefined;
     const at = partitionOfKeys(spec, args, this.#index);
@@ -131,8 +131,8 @@ export class PartitionedTable implements RowCommands {
   }
 
   /**
-   * Runs a command on one partition. A part of a command about the whole table is of no use elsewhere: where the partition
-   * has given way to others, it is not run, and says so.
+   * Runs a command on one partition. If the partition was replaced, a part of a whole-table command is not run, and fails
+   * with an error that says so: it cannot run elsewhere.
    */
   run(lane: PartitionLane, command: Command, reply: Reply): MaybePromise<Reply | void> {
     const isPart = command.isPart === true;

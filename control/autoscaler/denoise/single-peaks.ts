@@ -22,7 +22,7 @@ export function cutSinglePeaks(values: Float64Array): Float64Array {
   const highest = dailyMaxima(values);
   for (let hour = 0; hour < values.length; hour++) {
     const dayStart = hour - (hour % hoursPerDay);
-    // Most days have no hour above their surroundings, which their maximum tells.
+    // On most days no hour stands out, as the daily maximum shows. Such days are skipped.
     if (hour === dayStart && isUsual(highest, hour / hoursPerDay)) {
       hour = dayStart + hoursPerDay - 1;
       continue;

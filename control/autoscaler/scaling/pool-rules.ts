@@ -83,8 +83,9 @@ export function refusalOf(
 }
 
 /**
- * The pool for a new tenant, by number: of those that would break no rule the one with fewest tenants, so that the failure of
- * any concerns few, and of these the one with most idle. undefined: the fleet needs another pool.
+ * The number of the pool for a new tenant. Pools that would break a rule are left out. Of the others, the pool with
+ * the fewest tenants is chosen, so that a failure affects few tenants; ties go to the pool with the most idle
+ * capacity. undefined: the fleet needs another pool.
  */
 export function poolFor(
   pools: readonly PoolUse[],

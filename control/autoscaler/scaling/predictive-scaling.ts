@@ -1,6 +1,7 @@
-// Algorithm 1 of ABase: quotas follow the forecast, so that the coming week's highest hour lies between 65 and 85 % of
-// them. It looks at one resource of one tenant; request units and storage are scaled independently. What no history
-// tells (a new level, a peak that never was before) is in no forecast: so present use near the quota raises it as well.
+// Algorithm 1 of ABase: quotas follow the forecast, so that the coming week's highest hour lies between 65 and 85 %
+// of the quota. Each decision is about one resource of one tenant: request units and storage are scaled
+// independently. A forecast cannot predict a new level or a first peak from the history. Present use near the quota
+// therefore raises the quota as well.
 
 import { hoursPerWeek } from '../usage-history.ts';
 

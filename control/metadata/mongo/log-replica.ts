@@ -1,4 +1,4 @@
-// All documents, in memory, as the log makes them. Nothing here is ever of the middle of a write.
+// All documents in memory, built from the log. The state never contains a part of a write.
 
 import {
   type DocumentChange,
@@ -71,8 +71,8 @@ export class LogReplica {
   }
 
   /**
-   * Afterwards all is known that was there at the call; if it fails, maybe some more than before. Not to be
-   * called twice at a time.
+   * Applies at least all writes that were in the log at the call. After a failure, some of them may be applied. Must
+   * not be called concurrently.
    */
   async pull(newDeadline: () => Deadline): Promise<void> {
     const began = performance.now();

@@ -30,7 +30,7 @@ interface MongoDocumentStoreOptions {
   database?: string;
   /** Time a call may take; one that has to wait for another, twice that. */
   timeoutMs?: number;
-  /** Between two looks for changes where there are no change streams; with them it is rarer. */
+  /** Polling interval without change streams. With change streams, polls are rarer. */
   pollMs?: number;
   /** Changes kept for followers, at least. */
   historyLength?: number;
@@ -78,7 +78,7 @@ export class MongoDocumentStore implements DocumentStore {
     return this.streams ? 4 * this.#pollMs : this.#pollMs;
   }
 
-  /** Changes are told by a change stream, rather than found by asking. */
+  /** Whether changes arrive by a change stream instead of polling. */
   get streams(): boolean {
     return this.#hints?.isOpen ?? false;
   }

@@ -49,7 +49,7 @@ export class WriteLog {
         next = record.last + 1;
       }
     } finally {
-      // Not waited for: it may not be told in time either.
+      // Not awaited: the close may exceed the deadline as well.
       cursor.close().catch(() => {});
     }
   }
@@ -81,7 +81,8 @@ export class WriteLog {
         await deadline.run((options) => this.#log.insertOne(holder, options));
         return false;
       } catch (error) {
-        // Position taken: the majority read tells by which write. Deadline passed: the loop ends.
+        // A duplicate id means that the position is taken; the majority read shows by which write. After the deadline
+        // the loop ends.
         const isOpen = isDuplicate(error) || isInDoubt(error);
         if (!isOpen && !(inOurWords(error) instanceof MetadataUnavailable)) throw error;
       }
@@ -89,12 +90,12 @@ export class WriteLog {
     throw deadline.passed('unknown', inOurWords(cause));
   }
 
-  /** A write that went to a place which had been used and given up long before. */
+  /** Removes a write from a position that had been used and dropped long before. */
   async retract({ _id, write }: LogRecord, deadline: Deadline): Promise<void> {
     await deadline.run((options) => this.#log.deleteOne({ _id, write }, options));
   }
 
-  /** Forgets the writes before a revision that one begins with. */
+  /** Deletes all writes before `before`, which is the first revision of a write. */
   async trim(before: number, deadline: Deadline): Promise<void> {
     const older = { _id: { $lt: placeOf(before) } };
     await deadline.run((options) => this.#log.deleteMany(older, options));

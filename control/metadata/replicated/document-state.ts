@@ -30,7 +30,10 @@ export interface StateHead {
   recent: RecentWrite[];
 }
 
-/** One more than it may be between two attempts of one write. Part of the format: all replicas forget the same. */
+/**
+ * Number of writes remembered for retries: one more than may lie between two attempts of one write. Part of the
+ * format, because all replicas must drop the same writes.
+ */
 const recentLength = 1000;
 
 interface Collection {
@@ -99,7 +102,7 @@ export class DocumentState {
     this.commands++;
     const before = this.#recentById.get(command.id);
     if (before) return before.result;
-    // An earlier attempt would be among those that are forgotten.
+    // The result of an earlier attempt may have been dropped.
     const forgotten = (this.#recent[0]?.command ?? this.commands) - 1;
     if (forgotten > command.since) return { kind: 'forgotten', commands: this.commands };
     const result = this.#conflict(command) ?? this.#make(command);

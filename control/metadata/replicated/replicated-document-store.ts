@@ -44,8 +44,8 @@ interface ReplicatedStoreOptions {
   /** After which a call ends. */
   timeoutMs?: number;
   /**
-   * After which a read is answered from the copy, when it cannot be told whether the copy is the latest; reads after it
-   * are at once, until it can be told again. Undefined: never, such a read rejects.
+   * Time after which a read is answered from the copy, although the copy may not be the latest. Later reads are
+   * answered at once, until the copy is known to be the latest again. Undefined: never; such a read rejects.
    */
   staleAfterMs?: number;
   report?: (message: string) => void;
@@ -69,7 +69,7 @@ const defaultTimeoutMs = 10_000;
 const attemptMs = 3000;
 /** Longest pause between two attempts without a leader. */
 const retryMs = 100;
-/** Between two looks whether the copy can be told to be the latest again. */
+/** Interval between checks whether the copy is the latest again. */
 const probeMs = 1000;
 /** Time a write that is made waits until it can be read here. */
 const seenTimeoutMs = 2000;

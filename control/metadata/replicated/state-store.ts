@@ -36,9 +36,9 @@ export interface LoadedState {
 export interface StateDelta {
   index: number;
   head: StateHead;
-  /** Documents by collection and id; undefined for those that are gone. */
+  /** Documents by collection and id; undefined for deleted ones. */
   documents: readonly { collection: string; id: string; document: StoredText | undefined }[];
-  /** Changes to be kept besides those that are. */
+  /** Changes to be added to the stored ones. */
   changes: readonly StoredChange[];
   /** Those before it are dropped. */
   oldest: number;

@@ -72,7 +72,10 @@ function newLeader(
   ];
 }
 
-/** On the node that is used least with it, of those that no limit forbids; none when all do. */
+/**
+ * Places the replica on the node with the lowest resulting use, among those that no limit forbids. No proposal when
+ * all are forbidden.
+ */
 function rebuilt(cluster: WorkingCluster, load: PoolLoad, replica: number): Proposal[] {
   const { model } = cluster;
   const series = new Float64Array(cluster.dimensionCount * cluster.points);

@@ -1,6 +1,6 @@
-// Candidate replicas of a high-load pod (X-Stor, Algorithm 1, lines 6 to 11): those that are most often among the
-// heaviest while the pod is anomalous. A pod with few replicas has light ones among its k1 heaviest: those that bear less
-// than a tenth of the pod's mean replica then are left out, as nothing is gained by them.
+// Candidate replicas of a high-load pod (X-Stor, Algorithm 1, lines 6 to 11): those that are most often among the k1
+// heaviest while the pod is anomalous. On a pod with few replicas, light ones are among the k1 heaviest, too.
+// Replicas with less than a tenth of the pod's mean load per replica are left out, because moving them gains nothing.
 
 import type { WorkingCluster } from '../working-cluster.ts';
 import type { Anomalies } from './anomalies.ts';

@@ -26,7 +26,7 @@ export function formGroups(
   for (let formed = 0; formed < Math.floor(waiting.length / size); formed++) {
     const group: number[] = [];
     while (group.length < size) {
-      // The zones in turn; of those that have run out, none.
+      // Takes nodes from the zones in turn. Empty zones are skipped.
       for (const queue of queues) {
         const node = group.length < size ? queue.shift() : undefined;
         if (node !== undefined) group.push(node);

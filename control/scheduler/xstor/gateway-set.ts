@@ -50,7 +50,7 @@ interface Gateway {
   readonly node: number;
   state: GatewayState;
   connections: number;
-  /** When it is stopped whatever it has. */
+  /** Time at which the gateway is stopped even with open connections. */
   endsAt: number;
 }
 

@@ -88,7 +88,10 @@ export function encodeIntegers(out: ByteWriter, values: Float64Array, n: number)
   offsetNumbers.write(out);
 }
 
-/** Both forms are looked at in full only when there are few numbers. True leaves the deltas looked at. */
+/**
+ * Whether deltas take fewer bytes than offsets. Both are analysed in full only when there are few numbers. After
+ * true, the analysis of the deltas is complete.
+ */
 function deltasAreLess(n: number): boolean {
   if (n < sampledFrom) {
     const bytes = offsetNumbers.analyse(offsetScratch, n);

@@ -80,7 +80,7 @@ export class WholeNumbers {
   #codedBytes = 0;
   readonly #counts = new Uint32Array(maxSymbols);
 
-  /** Looks at `values[0, n)`, which must stay as they are until written. Returns about their bytes. */
+  /** Analyses `values[0, n)`, which must not change until written. Returns the approximate size in bytes. */
   analyse(values: Float64Array, n: number): number {
     this.#values = values;
     this.#n = n;
@@ -89,7 +89,7 @@ export class WholeNumbers {
     let min = values[0]!;
     let max = min;
     let candidate = min;
-    // More than half of the numbers being one, it is the one that remains.
+    // Majority vote (Boyer and Moore): a number that is more than half of all numbers remains as the candidate.
     let votes = 0;
     for (let i = 0; i < n; i++) {
       const v = values[i]!;

@@ -49,7 +49,7 @@ export function encodeXor(out: ByteWriter, bits: Int32Array, n: number, limit: n
       bitWriter.put(3 | (lead << 2) | ((length - 1) << 7), 13);
     }
     putShifted(xorLow, xorHigh, trail, length);
-    // By then it can be told how it will end.
+    // After `trialNumbers` numbers the final size is estimated, so that a bad encoding stops early.
     const most = i === trialNumbers ? ((limit * 8) / n) * (i + 1) * trialSlack : limit * 8;
     if (bitWriter.bits > most) return false;
   }

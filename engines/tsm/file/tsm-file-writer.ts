@@ -37,7 +37,7 @@ const defaultSharedRows = 1024;
 const writeBytes = 512 * 1024;
 // A file is synced as it grows, so that no single sync holds everything up.
 const syncBytes = 8 * 1024 * 1024;
-// Strings are bounded by size as well as rows, and looked at after so many of them.
+// Strings are limited by size as well as by rows. The size is checked after every `textRows` rows.
 const maxTextUnits = 1024 * 1024;
 const textRows = 64;
 const defaultWaitingBytes = 64 * 1024 * 1024;

@@ -15,7 +15,10 @@ interface Page {
   values: Values;
   /** In a list: which rows of the page have a value, ascending. */
   offsets: Uint16Array | undefined;
-  /** Else 1 where a row has one; undefined while all rows before `filled` do. None from there on does. */
+  /**
+   * In a dense page: 1 for each row with a value; undefined while all rows before `filled` have one. Rows from
+   * `filled` on have no value.
+   */
   present: Uint8Array | undefined;
   /** Rows, or in a list values, that there are. */
   filled: number;

@@ -1,5 +1,5 @@
-// Memory for the columns of the heads. A full-size page is used again by the next head: the pages of a
-// flushed head are as many as the next one needs, and neither the allocator nor the collector hears of it.
+// Memory for the columns of the heads. Full-size pages are reused by the next head, which needs about as many as a
+// flushed head releases. Reuse needs neither allocation nor garbage collection.
 
 import { type Form, formBytes, type Values, valuesOf } from './packed-column.ts';
 

@@ -15,7 +15,7 @@ const seriesPerNew = 16;
 // When at least one in this many series is selected, they are picked from the order of all instead
 // of sorted.
 const seriesPerMark = 32;
-/** Ordinals that are looked at between two yields where that is a look into an array. */
+/** Ordinals processed between two yields where each takes one array access. */
 const pickedAtOnce = 16 * sliceElements;
 
 export class KeyOrder {

@@ -29,7 +29,7 @@ import { sortedTexts } from './sorted-texts.ts';
 const equals = 0x3d;
 /** The file is written anew when this many of its series, and most of them, are removed. */
 const compactFrom = 10_000;
-/** Series that are looked at between two yields where that is a look or two into an array. */
+/** Series processed between two yields where each takes one or two array accesses. */
 const chosenAtOnce = 16 * sliceElements;
 /** The longest varint and the op of a record. */
 const numberBytes = 6;

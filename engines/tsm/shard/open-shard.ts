@@ -476,6 +476,6 @@ function quietly(action: () => void): void {
   try {
     action();
   } catch {
-    // Something has failed before, and is told.
+    // An earlier failure is reported instead.
   }
 }

@@ -32,7 +32,7 @@ const leastSeries = 256;
 const leastPerGroup = 8;
 /** All slots of all columns take 16 MB. */
 const maxCells = 1 << 19;
-/** Series read by themselves between two looks at the clock. */
+/** Series read individually between two clock checks. */
 const seriesAtOnce = 16;
 
 const noGroup = 0xffffffff;

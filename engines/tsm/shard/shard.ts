@@ -28,8 +28,8 @@ export interface Shard {
   appliedIndex: number;
   readonly persistedIndex: number;
   /**
-   * After the opening: entries after this one have been lost, and others will have their indexes. What there is of them in
-   * the durable state stays. Durable when it returns.
+   * Called after the opening: the log has lost the entries after `index`, and new entries will reuse their indexes.
+   * Effects of lost entries in the durable state stay. Durable on return.
    */
   lowerPersisted(index: number): void;
   /** The active head. Another one after each `sealHead` that returned true. */
@@ -57,8 +57,8 @@ export interface Shard {
   /** Syncs index and deletions. Cheap when they did not change. */
   persist(): void;
 
-  // Work in slices, below, waits for the disk itself; but not where `blocks` is false: then a slice that would
-  // have to wait does nothing, and `waiting` tells when it would be worth while again.
+  // The sliced work below waits for the disk itself. With `blocks` false, a slice that would have to wait does
+  // nothing, and `waiting` resolves when another slice is worth while.
 
   /** Like `persist`, for the changes up to its first slice; true when more is left. */
   persistSlice(budgetMs: number, blocks?: boolean): boolean;

@@ -122,7 +122,7 @@ interface Touched {
 
 export class PartitionCeilings implements PartitionAdmission {
   isWatched = false;
-  /** Some table would have ceilings now, or when the pod is busy: then there is to be a `tick`. */
+  /** Some table has ceilings now, or would have them when the pod is busy. `tick` must then be called. */
   areNeeded = false;
   #rules: PartitionRules = { cap: 'none', factor: 1, podRate: 0 };
   readonly #spend: SpendRate;

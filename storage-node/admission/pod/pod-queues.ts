@@ -116,7 +116,10 @@ export class PodQueues<W> {
     return this.#spend.perSecond(now);
   }
 
-  /** Nothing is queued, or would be soon: less than such a share of the capacity is spent, and most tokens are there. */
+  /**
+   * Whether the queue is empty and far from filling: less than `part` of the capacity is spent, and at least half of
+   * the tokens remain.
+   */
   isUncongested(part: number, now: number): boolean {
     if (this.length > 0 || this.spendRate(now) >= part * this.#options.podRate) return false;
     return this.#bucket.balance(now) >= this.#bucket.capacity / 2;

@@ -111,7 +111,7 @@ export interface RaftEngine {
   /** A group asleep is not ticked by `tickAll`. */
   setAsleep(group: number, asleep: boolean): void;
   tick(group: number): void;
-  /** Ticks all that are awake; the groups that died of it. */
+  /** Ticks all groups that are awake. Returns the groups that failed. */
   tickAll(): number[];
   /** One message with all the entries. */
   propose(group: number, entries: readonly Uint8Array[]): void;
@@ -119,7 +119,7 @@ export interface RaftEngine {
   step(group: number, message: Message): void;
   /** As `step`, of a message that this group's own storage sent. */
   stepLocal(group: number, message: Message): void;
-  /** As many `step`s; the positions of those that were not taken, with why. */
+  /** Calls `step` for each message. Returns the reasons of refused messages, by position. */
   stepAll(messages: readonly { group: number; message: Message }[]): Map<number, number>;
   hasReady(group: number): boolean;
   ready(group: number): Ready | undefined;

@@ -40,7 +40,7 @@ import type { LogPoint } from '../wal/wal.ts';
 import { Replay } from './replay.ts';
 import type { Apply } from './replay.ts';
 
-/** A frame is written before its turn ends once it is this large: memory stays bounded. */
+/** A frame of this size is written before the tick ends, to bound the memory. */
 const flushBytes = 8 * 1024 * 1024;
 /** A buffer larger than this is given back after the tick. */
 const keptBufferBytes = 1024 * 1024;

@@ -20,11 +20,14 @@ interface EntryApplierParts {
   incarnation: number;
   /** Where the log begins; entries that the machine has already are not applied to it again. */
   begin: LogPosition;
-  /** The position that this replica gave the first proposal of an entry, 0 when it is told as unknown or lost. */
+  /** Whether the outcome of an entry is still to be reported. `firstPosition` is the position of its first proposal here. */
   isPending: (firstPosition: number) => boolean;
   /** An entry is applied; `position` is 0 where it is not of this replica's life. */
   applied: (index: number, position: number) => void;
-  /** A hand-out of the engine, or an entry that it is told of later, is applied, perhaps outside of any event-loop tick. */
+  /**
+   * A batch of entries is applied, perhaps outside of an event-loop tick. The engine has handed it out, or is told of
+   * it later.
+   */
   batchApplied: (isOwn: boolean) => void;
   failed: (error: Error) => void;
 }

@@ -2,12 +2,12 @@
 // stopped before a sync. It may have acknowledged entries that it does not have any more, so its vote
 // could elect a leader without them.
 //
-// - It begins its new life in a term of its own, which it has acknowledged nothing in. A leader of an
-//   earlier term steps down when it hears of that: what it knows of this replica's log is not true any more.
-// - Its votes are marked. A candidate counts them like others only once all voters have granted theirs:
-//   then no log that is left has more than the candidate's.
-// - The fence ends when it has applied an entry of that term or a later one: a leader was elected since,
-//   and the log here is the leader's.
+// - The replica restarts in a new term, in which it has acknowledged nothing. A leader of an earlier term
+//   steps down when it sees this term, because its knowledge of the replica's log is no longer valid.
+// - The votes of the replica are marked. A candidate counts marked votes only once all voters have granted
+//   theirs: then no remaining log is ahead of the candidate's.
+// - The fence ends when the replica has applied an entry of that term or a later one: a leader was elected
+//   since, and the log here is the leader's.
 
 import { MessageType } from '../engine/frames.ts';
 import type { ConfState, Message } from '../engine/frames.ts';
@@ -43,7 +43,7 @@ interface Election {
   isDecided: boolean;
 }
 
-/** Votes for this replica. The engine counts every one that it is told of, and its own. */
+/** Counts votes for this replica. The engine counts every vote that it receives, and its own. */
 export class VoteCount {
   /** Elections won by votes of fenced replicas. */
   decidedByAll = 0;
@@ -54,7 +54,7 @@ export class VoteCount {
     this.#replica = replica;
   }
 
-  /** What the engine may be told now that this grant is here. */
+  /** Adds a grant. Returns the votes that the engine may receive now. */
   add(message: Message, isFenced: boolean, conf: ConfState): Message[] {
     const type = engineType.get(message.type) ?? message.type;
     const { term, from } = message;

@@ -145,8 +145,8 @@ export class GroupOpening {
   }
 
   /**
-   * All groups may lack acknowledged entries, those that are never opened in this life, too. Without fences where the
-   * loss is accepted.
+   * Fences all groups, including those that this start never opens, because each may lack acknowledged entries. Sets
+   * no fences where the loss is accepted.
    */
   fenceAll(isLossAccepted: boolean): void {
     const fences = new Map<number, number>();

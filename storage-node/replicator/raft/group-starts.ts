@@ -1,7 +1,7 @@
-// How many groups of a pod look for a leader at a time. Each one that does ticks and campaigns; thousands at once take
-// longer for a round of votes than an election time-out, and so never end. So some begin when they are opened or lose
-// their leader, and the others sleep until it is their turn: a few with each tick. One that finds no leader sleeps
-// again, behind the others: its voters may be away.
+// Limits how many groups of a pod look for a leader at a time. Such a group ticks and campaigns. With thousands at
+// once, a round of votes takes longer than an election timeout, and no election ends. So some groups start when they
+// are opened or lose their leader. The others sleep in a queue, from which a few start with each tick. A group that
+// finds no leader goes to the end of the queue, because its voters may be down.
 
 interface StartingGroup {
   /** Whether it knows a leader. */
@@ -59,7 +59,7 @@ export class GroupStarts<Group extends StartingGroup> {
     this.#begun.delete(group);
   }
 
-  /** Of those that wait, `most` begin. */
+  /** Starts at most `most` of the waiting groups. */
   tick(tick: number, most: number): void {
     const { atOnce, patienceTicks } = this.#options;
     if (this.#waiting.size === 0) return;

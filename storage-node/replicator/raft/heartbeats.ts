@@ -1,11 +1,11 @@
-// Heartbeats of all groups to one node, and the answers to its, in one message:
+// One message with the heartbeats of all groups to a node, and the answers to that node's heartbeats:
 //
 //   0 u64 | sender's incarnation u64 | count u32 | item*
 //   item = type u32 | group u64 | to u64 | from u64 | term u64 | commit u64 | times (freshness.ts)
 //   times = sent u64 | echo u64 | incarnation of the echo u64 | age u64 | applied by the leader u64, in microseconds
 //
-// Those that carry the context of a read travel alone. Questions and answers of strong reads (read-rounds.ts) are items,
-// too, with times of zeros.
+// Heartbeats that carry the context of a read are sent separately. Questions and answers of strong reads (read-rounds.ts)
+// are items as well, with all times zero.
 
 import { FrameReader, FrameWriter, MessageType } from '../engine/frames.ts';
 import type { Message } from '../engine/frames.ts';

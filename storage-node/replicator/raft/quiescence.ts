@@ -1,7 +1,7 @@
-// When a group sleeps: its replicas neither tick nor send heartbeats. A leader offers it when nothing has happened for a
-// while and all that answer have all there is; a follower accepts it if it has exactly that, else it wakes the leader
-// again. Any message, proposal or read wakes a replica, and so does the loss of the link to its leader's node. One that
-// did not hear of the offer campaigns in vain, which wakes the others.
+// When a group sleeps, its replicas neither tick nor send heartbeats. A leader offers sleep when nothing has happened
+// for a while and all active replicas have the whole log. A follower accepts if it has exactly the same state, else
+// it wakes the leader. Any message, proposal or read wakes a replica, and so does the loss of the link to its
+// leader's node. A replica that missed the offer campaigns in vain, which wakes the others.
 
 import type { Message } from '../engine/frames.ts';
 import type { RaftEngine } from '../engine/raft-engine.ts';

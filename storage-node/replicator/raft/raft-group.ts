@@ -42,10 +42,10 @@ import { isSole, SoleVoter } from './sole-voter.ts';
 import { StrongReads } from './strong-reads.ts';
 
 const noBytes = new Uint8Array(0);
-/** How much later than the one before a voter campaigns whose leader is gone. */
+/** Ticks between the campaigns of two successive voters after the loss of the leader. */
 const campaignTicks = 3;
 
-/** It brings a state, or entries other than those that concern the log only, with which a term begins. */
+/** Whether the message carries a state or entries with a payload. The empty entry that begins a term has none. */
 function takesRoom({ type, entries }: Message): boolean {
   const isState = type === MessageType.snapshot || type === SnapshotType.chunk;
   return isState || entries.some(hasPayload);
@@ -458,8 +458,8 @@ export class RaftGroup implements ProposalLog {
   }
 
   /**
-   * A node is gone, it seems. The voters that are left of a group that it led campaign in the order of their ids, so that
-   * one election is enough; the ticks that this one should wait, or undefined when it has nothing to do.
+   * A node seems to be down. The remaining voters of a group that it led campaign in the order of their ids, so that
+   * one election is enough. Returns the ticks that this voter should wait, or undefined when it does nothing.
    */
   nodeDown(node: number): number | undefined {
     if (this.sleepsWith(node)) this.wake();
@@ -507,7 +507,7 @@ export class RaftGroup implements ProposalLog {
     return at < 0 ? undefined : ((at - first + voters.length) % voters.length) * campaignTicks;
   }
 
-  /** A leader with nothing to do lets its group sleep; true when it looked at the others for that. */
+  /** Lets the group sleep if this leader is idle. Returns true when it has checked the other replicas. */
   sleepIfIdle(): boolean {
     if (this.#role !== Role.leader || this.#closed) return false;
     this.#sole.tell();

@@ -396,7 +396,7 @@ export class RaftLog implements PartitionLog {
     setImmediate(act);
   }
 
-  /** `role` where the leadership ends with it: told in the same instant, or a command could run in between. */
+  /** `role`: the leadership ends with the undo. Both are reported together, so that no command runs in between. */
   #undo(role?: LogRole): void {
     const from = this.#losingFrom;
     if (from === 0) return;
@@ -404,7 +404,7 @@ export class RaftLog implements PartitionLog {
     this.#tell(() => {
       const undone = this.#listener!.lost(from);
       if (role !== undefined) this.#tellRole(role);
-      // Nor may a tick that the pod begins once it has undone these be taken for one that it undoes.
+      // A tick that the pod begins after the undo must not be counted among the undone ones.
       return undone instanceof Promise ? undone.then(() => this.#undone()) : this.#undone();
     });
   }
@@ -430,7 +430,7 @@ export class RaftLog implements PartitionLog {
       durableIndex: this.#options.durableIndex,
       logEndsAt: (index) => this.#options.logEndsAt?.(index),
       apply: (index, proposals, position) => this.#apply(index, proposals[0], position),
-      // Beside those that the pod makes by the bytes of its log. Of each it says so by `truncate`.
+      // In addition to the checkpoints that the pod makes by log size. The pod reports each one by `truncate`.
       checkpoint: () => this.#later(() => listener.checkpoint?.()),
       exportState: async (): Promise<ExportedState> => {
         await this.#chain;

@@ -221,8 +221,8 @@ export class RaftPod {
   }
 
   /**
-   * Writes to the log that a new life begins. Nothing is sent or received before that is on disk, as the next life would
-   * have the same number. On a full disk this is tried again once there is room.
+   * Records this start in the log. Nothing is sent or received before the record is on disk, because the next start
+   * would have the same number. On a full disk the write is retried once there is room.
    */
   #boot(): void {
     try {
@@ -237,7 +237,7 @@ export class RaftPod {
 
   /** Begins this life if there is room again. Until then the groups here have no leader. */
   #hasBegun(): boolean {
-    // A try that fails puts off the moment at which the ballast looks for room.
+    // A failed attempt postpones the next check of the free space by the ballast.
     if (this.#bootPending && this.#ballast.failure === undefined) this.#boot();
     return !this.#bootPending;
   }
@@ -340,8 +340,9 @@ export class RaftPod {
   }
 
   /**
-   * The replica is no member any more, open or not: its log is forgotten, and its id never comes back. `replica` where it
-   * is not open. Resolves when that is on disk: its state must not go before.
+   * Removes a replica that is no longer a member, open or not: its log is dropped, and its id is never reused.
+   * `replica` is needed where the group is not open. Resolves when the removal is on disk. The state must not be
+   * deleted before.
    */
   async removeGroup(number: number, replica = this.#byNumber.get(number)?.replica): Promise<void> {
     if (replica === undefined) throw new Error(`group ${number} is not open`);

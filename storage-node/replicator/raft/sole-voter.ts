@@ -1,8 +1,8 @@
-// Entries of a leader that is the only voter and has no learners. Such an entry is committed once it is on disk, so it
-// needs no round of the engine: it goes from here to the log and, once it is durable, to the state. The engine is told
-// of it afterwards, with many others, and before anything else happens to the group; it gives them the same indexes, and
-// what it says of them is known already. It may be told late, as it appends nothing by itself while it leads such a
-// group, nor does its role change before it is called.
+// Entries of a leader that is the only voter and has no learners. Such an entry is committed once it is on disk, so
+// it needs no round of the engine: it goes to the log and, once durable, to the state. The engine is told later, of
+// many entries at once, and before anything else happens to the group. It assigns the same indexes, and its results
+// for these entries are known already. The delay is safe: while it leads such a group, the engine appends nothing by
+// itself, and its role changes only when it is called.
 
 import type { ConfState, Entry, Message } from '../engine/frames.ts';
 import { EntryKind, MessageType } from '../engine/frames.ts';
@@ -31,7 +31,7 @@ export class SoleVoter {
   readonly #p: SoleVoterParts;
   /** Entries that the engine has not said to be committed yet, in order. */
   #entries: Entry[] = [];
-  /** So many of them the engine was told of, and has handed out to be written. */
+  /** How many of them the engine was told of, and how many of those it has handed out to be written. */
   #told = 0;
   #seen = 0;
   /** On disk, behind entries of the engine that are to be applied first. */
@@ -48,7 +48,7 @@ export class SoleVoter {
     return this.#entries.length === 0 ? Infinity : this.#entries[0]!.index - 1;
   }
 
-  /** Of those that the engine may not have; ascending. */
+  /** Entries that the engine may not have; ascending. */
   get entries(): readonly Entry[] {
     return this.#entries;
   }
@@ -70,7 +70,7 @@ export class SoleVoter {
     return entry;
   }
 
-  /** The engine is about to be called: it is told of all there is. */
+  /** The engine is about to be called, so it is told all entries first. */
   close(): void {
     this.#isOpen = false;
     this.tell();
@@ -86,7 +86,7 @@ export class SoleVoter {
     touch();
   }
 
-  /** Entries that the engine hands out to be written, without those that are. */
+  /** Of the entries that the engine hands out to be written, those that are not in the log yet. */
   unwritten(entries: readonly Entry[]): readonly Entry[] {
     let known = 0;
     for (; this.#seen < this.#told && known < entries.length; known++, this.#seen++) {
@@ -125,7 +125,7 @@ export class SoleVoter {
     this.#durable = [];
   }
 
-  /** Those that are on disk, as far as all before them are about to be applied. */
+  /** Applies durable entries whose predecessors have all been added. */
   applyDurable(): void {
     const { applier } = this.#p;
     while (this.#durable[0]?.index === applier.addedIndex + 1) {

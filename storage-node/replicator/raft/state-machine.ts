@@ -13,11 +13,11 @@ export interface ExportedState {
 }
 
 export interface StateMachine {
-  /** The state as of this index is there after a crash; 0 for nothing. */
+  /** The state as of this index survives a crash; 0 when no state does. */
   readonly durableIndex: number;
   /**
-   * Called before all else: the next entry comes after this one. Parts of the machine that hold more of later entries must
-   * not take those that come for the ones they hold.
+   * Called first: the next entry follows this index. Parts of the machine that contain later entries must not mistake
+   * new entries with the same indexes for them.
    */
   logEndsAt?(index: number): void;
   /**

@@ -33,7 +33,7 @@ export class Checker {
   acknowledged = 0;
   /** And since when, ascending. */
   #acknowledgedAt: { time: number; index: number }[] = [];
-  /** Counts the losses that the fsync policy allows: what was read before one may be gone after it. */
+  /** Counts losses that the fsync policy allows. A value read before such a loss may be gone after it. */
   losses = 0;
   staleReads = 0;
   committed = 0;

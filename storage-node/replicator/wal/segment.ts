@@ -21,7 +21,7 @@ export interface Segment {
 /** Number of the first segment with an entry of the group that is still needed. */
 export function oldestNeeded(segments: readonly Segment[], group: GroupState): number | undefined {
   const needed = group.checkpointIndex + 1;
-  // A later leader may have replaced entries, so that the log ends before where a segment says that it went on.
+  // A later leader may have replaced entries. The log may then end before the range that a segment records.
   if (needed > group.lastIndex) return undefined;
   for (const [i, segment] of segments.entries()) {
     const end = segments[i + 1]?.firstIndexes.get(group.group) ?? group.lastIndex + 1;

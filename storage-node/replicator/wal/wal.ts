@@ -381,7 +381,7 @@ export class Wal {
     }));
   }
 
-  /** Tells the disk how far the log is durable, for a recovery to know. Worth it when nothing else is written. */
+  /** Writes to disk how far the log is durable, for recovery. Useful when nothing else is written. */
   publishDurable(): void {
     if (this.#publishedLsn < this.neededLsn && this.durableLsn >= this.neededLsn) {
       this.appendOptional(FrameKind.mark, undefined, 0);
@@ -405,7 +405,7 @@ export class Wal {
     return this.#segments[this.#segments.length - 1]!;
   }
 
-  /** Of the last segment: most of it is frames, however long the table of all groups is that it begins with. */
+  /** Size limit of the last segment: at least four times its opening table, so that most of the segment is frames. */
   get #segmentBytes(): number {
     return Math.max(this.#options.segmentBytes, 4 * this.#active.openingBytes);
   }

@@ -1,4 +1,4 @@
-// When rows cease to be.
+// Commands for the expiry of rows.
 
 import type { Arguments } from '../../arguments.ts';
 import { CommandError } from '../../errors.ts';

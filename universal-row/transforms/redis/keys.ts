@@ -63,7 +63,7 @@ function existsInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
   return countKeysInSteps(rows, args, reply, () => {});
 }
 
-/** EXISTS, and TOUCH too: when a row was last used is not kept. */
+/** EXISTS and TOUCH. The lookup itself counts as a use of the row, but for EXISTS, which only peeks. */
 export function exists(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const { buf, starts, lens, count } = args;
   if (count > shortWork.elements) return existsInSteps;

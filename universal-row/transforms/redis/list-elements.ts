@@ -333,7 +333,7 @@ function parseLposOptions(args: Arguments): LposOptions {
     if (i + 1 === args.count) throw syntaxError;
     if (args.is(i, 'RANK')) {
       options.rank = args.integer(i + 1);
-      // Redis turns this one round to no effect: it stays negative, and any match will do.
+      // In Redis the negation of this value overflows and stays negative, so it acts as -1.
       if (options.rank < -(2 ** 62) && args.bigInteger(i + 1) === int64Min) options.rank = -1;
       if (options.rank === 0) throw rankIsZero;
     } else if (args.is(i, 'COUNT')) {

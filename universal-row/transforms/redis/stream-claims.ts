@@ -1,4 +1,4 @@
-// Pending entries that change hands: XCLAIM, XAUTOCLAIM.
+// Commands that give pending entries to another consumer: XCLAIM, XAUTOCLAIM.
 
 import type { Arguments } from '../../arguments.ts';
 import { CommandError, type ReadFault, syntaxError } from '../../errors.ts';

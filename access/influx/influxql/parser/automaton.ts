@@ -92,7 +92,7 @@ export class Automaton implements TextMatcher {
     matchWork.add(state.nfaStates.length + stepCost);
     const next = dfa.step(state, charClass, rune, unanchored) as State | null;
     if (next !== null) return next;
-    // There is no room for another state: all but this one go.
+    // There is no memory for another state: all states except this one are dropped.
     this.#start = undefined;
     const kept = dfa.resetCache(state) as State | null;
     const again = kept && (dfa.step(kept, charClass, rune, unanchored) as State | null);

@@ -13,7 +13,7 @@ class MatchWork {
   /** Instructions since the start. */
   total = 0;
 
-  /** Others should have their turn before more is done. */
+  /** Whether matching should yield to other work now. */
   get isDue(): boolean {
     return this.#done >= pauseWork;
   }

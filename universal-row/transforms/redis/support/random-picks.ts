@@ -23,8 +23,8 @@ export function pickFew(rows: Rows, count: number, size: number): Set<number> {
 }
 
 /**
- * Decides, element by element on a walk over all of them, which are among the `wanted`: each is with
- * the same chance, and in the end exactly that many were. It needs no memory.
+ * Picks exactly `wanted` elements on one walk over all of them. All elements are picked with equal
+ * probability. It needs no memory.
  */
 export class WalkPicker {
   readonly #rows: Rows;
