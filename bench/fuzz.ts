@@ -1,5 +1,5 @@
 // npm run bench -- fuzz: random inputs to every parser, by time. A target fails when the cost of a byte grows with the
-// length of its input, or when an input brings about an error that is no answer.
+// length of its input, or when an input causes an error that no client should see.
 
 import Table from 'cli-table3';
 import { costFuzz, type CostReport } from './hostile/cost-fuzz.ts';

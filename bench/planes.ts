@@ -117,7 +117,7 @@ function keepAsking(port: number, points: number): { end: () => Promise<number> 
   };
 }
 
-/** Lets an answer pass without making anything of it: that would hold up the commands of this process. */
+/** Reads an answer without parsing it: parsing would delay the commands of this process. */
 async function readThrough(url: string): Promise<void> {
   const [response] = (await once(get(url), 'response')) as [IncomingMessage];
   let first = '';

@@ -144,7 +144,7 @@ function measureCycles(
     }
     cluster.compact();
   }
-  // Wall time tells the replicas' shares, and other processes on the machine count in neither of the two.
+  // Wall time gives only the shares of the replicas. The total is processor time, without other processes.
   const all = replicas.reduce((sum, { micros }) => sum + micros, 0);
   const cycle = processorMicros(before) / cycles;
   const leaderShare = leader.micros / all;

@@ -18,7 +18,7 @@ import { median } from './support/statistics.ts';
 import { machine, printTable, save, type Report, type Row } from './support/report.ts';
 import type { SteadyLoad } from './support/switched.ts';
 
-/** Requests that no measurement comes to the end of. */
+/** More requests than any measurement completes. */
 const endless = 2_000_000_000;
 
 interface RedisBenchOptions {

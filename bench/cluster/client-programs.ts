@@ -1,5 +1,5 @@
-// Clients of other languages, and of other kinds than plain ones, as processes of their own: each writes numbers until its
-// input ends, and then says what was acknowledged, what was refused, and how long it waited at most.
+// Client programs in other languages and with other libraries, each in its own process. Each writes numbers until its
+// input ends, then reports how many it wrote, which were refused, and its longest wait.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -158,7 +158,7 @@ export class RunningClient {
     this.#child.stderr!.on('data', (chunk) => (this.#complaints += String(chunk)));
   }
 
-  /** Ends it. What it was told, and which numbers were acknowledged. */
+  /** Ends the program. Resolves to its report and the acknowledged numbers. */
   async end(): Promise<Told & { acknowledged: number[] }> {
     this.#child.stdin!.end();
     const [code] = await this.#exit;

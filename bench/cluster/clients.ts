@@ -1,5 +1,5 @@
-// Clients as they come, through fail-over: the leader of the rows is killed, stopped for a while, and restarted in good
-// order, while each writes. What errors they see, how long they wait at most, and whether all that was acknowledged is there.
+// Unmodified clients during fail-over: the leader of the rows is killed, stopped for a while, and restarted gracefully while
+// each client writes. Reports their errors, their longest wait, and lost acknowledged writes.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import Table from 'cli-table3';
@@ -70,7 +70,7 @@ async function ofKind(kind: ClientKind, options: ClientsOptions): Promise<Outcom
   const running: RunningClient[] = [];
   const probes: { name: string; probe: Probe; client: ProbeClient }[] = [];
   try {
-    // Who knows of one address only uses a node that stays, as behind a balancer of connections.
+    // A client that knows only one address uses a node that is never harmed, as behind a load balancer.
     const stays = cluster.numbers.at(-1)!;
     await leaveTo(cluster, stays);
     const order = [stays, ...cluster.numbers.filter((node) => node !== stays)];
@@ -166,7 +166,7 @@ type Connect = (ports: readonly number[]) => Promise<ProbeClient>;
 
 function nodeClients(kind: ClientKind): [name: string, connect: Connect][] {
   const quiet = <T extends { on(event: 'error', listener: () => void): unknown }>(client: T): T => {
-    // An error that no command ends with is one of a connection, which is made again.
+    // An error outside any command is a connection error; the client reconnects.
     client.on('error', () => undefined);
     return client;
   };

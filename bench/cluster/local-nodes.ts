@@ -155,7 +155,7 @@ export class LocalNodes {
     return (await this.admin(by)).request('GET', '/v1/cluster') as Promise<ClusterReport>;
   }
 
-  /** The group of the default user's databases, as the node `by` sees it. */
+  /** The group of the default tenant's memory databases, as the node `by` reports it. */
   async rows(by?: number): Promise<GroupReport> {
     const { groups } = await this.report(by);
     const found = groups.find(({ model, tenant }) => model === 'memory' && tenant === 0);
@@ -163,7 +163,7 @@ export class LocalNodes {
     return found;
   }
 
-  /** Strong reads of database 0 go by leases, which the leader has once the others have said so. */
+  /** Switches database 0 to lease reads, and waits a second for the leader to get its leases. */
   async keepLeases(): Promise<void> {
     const admin = await this.admin(this.numbers[0]!);
     await admin.request('PATCH', '/v1/tables/0', { consistency: 'lease' });

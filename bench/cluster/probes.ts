@@ -56,7 +56,7 @@ export class Probe {
     }
   }
 
-  /** Ends; how many acknowledged writes are not there. */
+  /** Stops the probe. Resolves to the number of acknowledged writes that are lost. */
   async lost(): Promise<number> {
     const there = new Set(await this.#elements());
     return this.acknowledged.filter((n) => !there.has(String(n))).length;

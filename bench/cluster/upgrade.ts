@@ -90,7 +90,7 @@ async function upgrade(cluster: LocalNodes, steadyMs: number): Promise<Figure[]>
   ];
 }
 
-/** Leases are of the new build: a table may ask for them once all nodes are of it. */
+/** Only the new build has leases: a table may ask for them once all nodes run that build. */
 async function leaseIsTaken(cluster: LocalNodes, node: number): Promise<boolean> {
   const admin = await cluster.admin(node);
   try {

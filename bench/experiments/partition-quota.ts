@@ -9,7 +9,7 @@ const burstFrom = 10;
 /** Partitions of tenant 1's table, of which one is hot, and times its part of the quota that a partition may take, as in the server. */
 const partitions = 4;
 const factor = 3;
-/** Cost of a refusal relative to a read of 1 kB, as measured on the server (docs/benchmarks.md). */
+/** Cost of a refusal relative to a read of 1 kB, as measured on the server (AWS-shed in docs/experiments.md). */
 const refusalCost = 0.49;
 /** Refusals a second: the server reads no more of a flood than takes a tenth of its time (20,000 commands a second). */
 const refusalPace = (0.1 * nodeRate) / refusalCost;

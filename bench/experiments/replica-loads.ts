@@ -11,7 +11,7 @@ import { Chance } from './sim/chance.ts';
 
 const replicas = 1000;
 const collectionsOfMinute = 60_000 / collectMs;
-/** A cluster of so many groups that is as it should be asks its nodes so often: `server/cluster/controller.ts`. */
+/** Interval at which a settled cluster with so many groups asks its nodes: `server/cluster/controller.ts`. */
 const secondsBetweenReports = 2;
 
 export const replicaLoads: Experiment = {

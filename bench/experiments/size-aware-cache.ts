@@ -53,8 +53,8 @@ function misses(accesses: number, seed: number): Misses {
 }
 
 /**
- * First the popular items are small and the rest large; then all are others, and it is the other way round. Hits of
- * the large popular ones in the window after two of them, of those in a cache that has known nothing else.
+ * At first popular items are small and the rest large. Then all items are replaced by large popular items and a small
+ * rest. Returns the hits of popular items in the third window after that, relative to a cache that saw only the new items.
  */
 function recovery(windows: number, seed: number): number {
   const chance = new Chance(seed);

@@ -65,7 +65,7 @@ function drawTenants(chance: Chance): Tenant[] {
 interface Options {
   /** Whether the shifts happen. */
   shifts: boolean;
-  /** Fair queues, or one line before the processor and one before the disk. */
+  /** Fair queues, or one FIFO queue before the processor and one before the disk. */
   order: 'fair' | 'fifo';
   /** Whether tenants are held to their quotas. */
   quotas: boolean;

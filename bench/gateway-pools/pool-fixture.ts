@@ -70,7 +70,7 @@ export class PoolWorld {
     return name;
   }
 
-  /** Without a word, or with one. */
+  /** Removes a gateway, with or without a goodbye. */
   end(name: string, says: 'nothing' | 'goodbye'): void {
     if (says === 'goodbye') this.members.get(name)?.agent.goodbye();
     this.members.delete(name);

@@ -15,7 +15,7 @@ export interface PoolGateway {
   ordered: number;
   /** Tenants whose part it is not known to go by yet, with the first order that says it. */
   readonly open: Map<number, number>;
-  /** There is something to say that is in no order yet. */
+  /** Whether there are changes that no order contains yet. */
   hasNews: boolean;
   /** Units saved up for queries, by tenant, as it told last. */
   readonly balances: Map<number, number>;

@@ -36,7 +36,7 @@ export interface PoolReport {
   firstPart: number;
   /** All parts that it was told. There until the first order of the session has come. */
   parts?: { tenants: number[]; parts: number[] };
-  /** Tenants of which there is something new. Of those with a limit, the others spent nothing. */
+  /** Tenants with changes. All other tenants with a limit spent nothing. */
   tenants: number[];
   /** Units spent and refused since the last report. */
   used: number[];

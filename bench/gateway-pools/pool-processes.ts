@@ -1,5 +1,5 @@
-// Gateways of one pool, and the scheduler of their shares, each a process of its own. This one carries their messages,
-// as a network would. All that they do each second they do ten times as often, and leases are as much shorter.
+// Gateways of one pool, and the scheduler of their shares, each in its own process. This process carries their messages,
+// as a network would. Work of each second runs ten times as often, and leases are 2 s.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -32,9 +32,9 @@ export interface AttackerAnswers {
   verdict: string[];
 }
 
-/** An attack that has not ended by then goes on unattended, and is said to. */
+/** An attack that has not ended by then continues unattended, and is reported as unfinished. */
 const longestAttackMs = 45_000;
-/** Of Linux's 20 steps. There a number is that of a thread, and 0 the one that calls. */
+/** Nice value. On Linux `setPriority` takes a thread id; 0 is the calling thread. */
 const niceness = 10;
 
 const { name, target } = workerData as AttackerData;

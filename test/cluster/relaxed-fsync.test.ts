@@ -1,5 +1,5 @@
-// Three nodes under `wal.fsync everysec`. Killed processes lose nothing. A machine that stops is played by another boot id in
-// the file that a node keeps of it: the replicas are fenced, though here nothing is missing.
+// Three nodes under `wal.fsync everysec`. Killed processes lose nothing. A machine restart is simulated by another boot id
+// in the file that records it: the replicas are fenced although no data is missing.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

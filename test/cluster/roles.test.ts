@@ -98,7 +98,7 @@ interface Report {
   nodes: { roles: string[]; votes: boolean; replicas: number; addresses: Record<string, string> }[];
 }
 
-/** Until the groups are there the gateway says that nobody leads them. */
+/** Retries while the gateway answers CLUSTERDOWN because the groups have no leaders yet. */
 async function patient<T>(call: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -148,7 +148,7 @@ test('each process has its part, and no other', async () => {
     { has: ['node'], votes: false, data: true },
     { has: ['gateway'], votes: false, data: false },
   ]);
-  // Who is no gateway has no ports for clients.
+  // Only gateways have ports for clients.
   expect(nodes.map(({ addresses }) => addresses['redisClients'] !== '')).toEqual([
     false,
     false,

@@ -44,7 +44,7 @@ class NodeProcess {
 
   async start(nodes: number): Promise<void> {
     const { node } = this;
-    // Another one each time: the one of before may be that of somebody's connection by now.
+    // A new port at each start: the previous one may be in use by another connection.
     const options: ProcessOptions = { node, nodes, port: 0, groups, directory: this.#directory };
     const child = fork(program, [JSON.stringify(options)]);
     this.#child = child;

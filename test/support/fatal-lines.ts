@@ -1,4 +1,4 @@
-/** What a server says last that cannot go on: lines of the highest level, or the text of what nobody caught. */
+/** Last output of a server that fails: lines of the highest log level, or the text of an uncaught error. */
 export function fatalLines(log: string): string[] {
   return log
     .split('\n')

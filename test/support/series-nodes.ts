@@ -185,7 +185,7 @@ export async function viewOf(partitions = 1): Promise<ClusterView> {
   return { nodes: places, groups };
 }
 
-/** As clients do: what is answered 5xx is sent again. */
+/** Like clients: a write answered with 503 is sent again. */
 export async function write(node: Node, line: string): Promise<void> {
   for (let tries = 0; tries < 100; tries++) {
     const { status, text } = await node.post('/write?db=db', line);

@@ -1,5 +1,5 @@
-// Units of ABase (section 4.1) that the server does not ask for: it charges a write by what each replica does, and a
-// collection by what was walked once that is known.
+// Units of ABase (section 4.1) that the server does not use. It charges a write by the work of each replica, and the read
+// of a collection by the elements walked, once their number is known.
 
 /** Bytes that are one unit. */
 const unitBytes = 2048;

@@ -4,7 +4,7 @@
 
 import { TokenBucket } from '../../../request-units/token-bucket.ts';
 
-/** The gate of one tenant in one proxy. */
+/** Rate limiter of one tenant in one proxy. */
 export class ProxyQuota {
   readonly #bucket: TokenBucket;
   #part: number;

@@ -1,5 +1,5 @@
-// Time that passes when nothing else is to be done at its moment: events run in the order of their times, and
-// of their scheduling where the times are equal. Policies get it as their `Clock`.
+// Simulated time. Events run in the order of their times; events of equal time run in the order in which they were
+// scheduled. Policies use the simulation as their `Clock`.
 
 import { Heap } from '../../../request-units/heap.ts';
 import type { Clock } from '../../../universal-row/environment.ts';
