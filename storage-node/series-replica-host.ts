@@ -14,6 +14,8 @@ type Engine = SeriesPodOptions['engine'];
 interface AheadOfIndex {
   /** The log ends there: entries with higher indexes will be others than those in the files. Durable when it returns. */
   logEndsAt(index: number): void;
+  /** Makes all applied entries durable in the log: files never hold entries that a power cut takes from the log. */
+  syncLog?: (() => Promise<void>) | undefined;
 }
 
 export interface SeriesReplicaHostOptions
@@ -42,6 +44,7 @@ export async function openSeriesReplica(
     durableIndex: engine.appliedIndex,
     logEndsAt: (index) => engine.logEndsAt?.(index),
   });
+  engine.syncLog = () => log.sync();
   const { report } = others;
   const held = pins && LogPins.open({ ...pins, log, holdsLog: false, report });
   return { pod: new SeriesPod({ ...others, log, pins: held }), log };

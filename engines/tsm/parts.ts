@@ -102,8 +102,8 @@ export interface SeriesIndex {
    * time.
    */
   persist(): void;
-  /** Like `persist`, for the changes up to its first slice. */
-  persisting(): SlicedWork;
+  /** Like `persist`, for the changes up to its first slice. `logged` waits until their log entries are durable. */
+  persisting(logged?: DiskWait): SlicedWork;
   close(): void;
 }
 

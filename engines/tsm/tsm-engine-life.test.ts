@@ -18,6 +18,12 @@ function openTrial(options: Partial<TsmEngineOptions> = {}): Promise<EngineTrial
   return EngineTrial.open(new FaultyDisk({ rng: seeded(1) }), options);
 }
 
+/** The clock advances by a hundredth of a millisecond at each reading. */
+function ticking(): Clock {
+  let time = 0;
+  return { now: () => time, monotonic: () => (time += 0.01) };
+}
+
 describe('reopening', () => {
   /** Points, deletions, checkpoints and flushes at random; `fate` says how each life ends. */
   async function live(seed: number, fate: 'close' | 'crash'): Promise<void> {
@@ -150,11 +156,6 @@ describe('snapshots', () => {
 });
 
 describe('memory', () => {
-  /** The clock advances by milliseconds at each reading. */
-  const ticking = (): Clock => {
-    let time = 0;
-    return { now: () => time, monotonic: () => (time += 0.01) };
-  };
   const rows = (from: number, count: number): TestPoint[] =>
     Array.from({ length: count }, (_, n) =>
       point(`m,h=${n % 10}`, BigInt(from + n), Math.sin(from + n)),
@@ -274,4 +275,37 @@ test('entries after a power cut are not taken for those that it took from the lo
   expect(trial.read()).toEqual(points);
   await trial.reopen('crash');
   expect(trial.read()).toEqual(points);
+});
+
+test('neither files nor the series index hold entries that are not durable in the log', async () => {
+  const trial = await openTrial({ coldAfterMs: 50, clock: ticking() });
+  trial.write([point('m,h=a', 1n, 1)]);
+  await trial.engine.checkpoint();
+  const kept = trial.log.length;
+  let synced = (): void => {};
+  trial.engine.syncLog = () => new Promise((resolve) => (synced = resolve));
+  const flush = async (): Promise<void> => {
+    for (let n = 0; n < 1000; n++) {
+      trial.engine.background(5, false);
+      await new Promise(setImmediate);
+    }
+  };
+  trial.write([point('m,h=b', 2n, 2)]);
+  await flush();
+  expect(trial.engine.durableIndex).toBe(kept + 1);
+  expect(trial.engine.stats()).toMatchObject({ files: 1 });
+  // A power cut takes the entry from the log. Its series must not be left in the index.
+  trial.log.length = kept;
+  await trial.reopen('crash');
+  expect(inOneGo(trial.engine.seriesKeys({ database: 'd' }))).toEqual(['m,h=a']);
+  trial.engine.syncLog = () => new Promise((resolve) => (synced = resolve));
+  trial.write([point('m,h=c', 3n, 3)]);
+  await flush();
+  synced();
+  await flush();
+  expect(trial.engine.stats()).toMatchObject({ files: 2, headPoints: 0 });
+  expect(trial.read()).toEqual([
+    ['m,h=a', 1n, 'v=1'],
+    ['m,h=c', 3n, 'v=3'],
+  ]);
 });

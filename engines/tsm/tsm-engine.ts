@@ -46,6 +46,7 @@ import type { ShardParts } from './shard/shard-types.ts';
 import { removeShardFiles } from './shard/shard-files.ts';
 import { shardParts } from './shard-parts.ts';
 import { ShardReads } from './shard-reads.ts';
+import type { DiskWait } from './sliced-work.ts';
 import { exportSelected } from './snapshot.ts';
 import { Maintenance } from './maintenance.ts';
 import { applyRows } from './ops/apply-rows.ts';
@@ -99,6 +100,8 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
   /** All databases of a database's tenant; unset, each database is by itself. */
   databasesOfTenant?: ((database: string) => Iterable<string>) | undefined;
   siblings?: readonly SeriesSibling[] | undefined;
+  /** Makes all applied entries durable in the log. Files are written only after their entries. */
+  syncLog?: (() => Promise<void>) | undefined;
   slices?: MaintenanceSlices | undefined;
   catalogVersion = 0;
   readonly #disk: Disk;
@@ -225,10 +228,17 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
       directory: `${this.#directory}/${this.#shardName(span.number)}`,
       startSeconds: span.startSeconds,
       coldAfterMs: this.#coldAfterMs,
+      logged: () => this.#logged(),
     });
     const live = new LiveShard(span, shard, this.#clock.monotonic());
     this.live.set(span.number, live);
     this.#maintenance.recount(live);
+  }
+
+  #logged(): DiskWait | undefined {
+    const later = this.syncLog;
+    // Work that blocks belongs to a replay, whose entries came from the log.
+    return later === undefined ? undefined : { now: () => {}, later };
   }
 
   // ---- encoding changes

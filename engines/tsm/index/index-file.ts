@@ -16,7 +16,7 @@ import { crc32 } from 'node:zlib';
 import { viewed } from '../../../universal-row/bytes.ts';
 import type { Disk, DiskFile } from '../../../universal-row/environment.ts';
 import { CorruptFileError } from '../parts.ts';
-import { type SlicedWork, syncing, syncingDirectory } from '../sliced-work.ts';
+import { type DiskWait, type SlicedWork, syncing, syncingDirectory } from '../sliced-work.ts';
 import {
   BadRecordError,
   frameChecksum,
@@ -66,18 +66,22 @@ export class IndexFile {
   }
 
   /**
-   * Appends the frames there are and syncs them; on failure they stay in the writer, and may be tried again.
-   * More may come into the writer meanwhile.
+   * Appends the records of the writer and syncs them. On failure they stay in the writer, and the call may be repeated.
+   * Records may be added meanwhile. `logged` waits until the entries of these records are durable in the log.
    */
-  *appending(writer: RecordWriter): SlicedWork {
-    if (writer.isEmpty) return;
+  *appending(writer: RecordWriter, logged?: DiskWait): SlicedWork {
+    if (writer.isEmpty) {
+      if (logged !== undefined) yield logged;
+      return;
+    }
     const file = this.#file;
     if (file === undefined) {
-      yield* this.replacing(writer);
+      yield* this.replacing(writer, logged);
       return;
     }
     const frames = writer.frames();
     const count = frames.length;
+    if (logged !== undefined) yield logged;
     const end = yield* writingFrames(file, this.#end, frames, count);
     yield syncing(file);
     writer.drop(count);
@@ -86,9 +90,10 @@ export class IndexFile {
   }
 
   /** Makes a new file of the frames, and puts it in the place of the one before. */
-  *replacing(writer: RecordWriter): SlicedWork {
+  *replacing(writer: RecordWriter, logged?: DiskWait): SlicedWork {
     const frames = writer.frames();
     const count = frames.length;
+    if (logged !== undefined) yield logged;
     const path = `${this.#directory}/${indexFileName}`;
     const newPath = `${this.#directory}/${newFileName}`;
     const file = this.#disk.open(newPath, 'create');

@@ -15,7 +15,7 @@ import { compareText, hashKey, partEnd } from '../../../universal-row/series/ser
 import type { SeriesFilter } from '../../../contracts/series-store.ts';
 import type { FieldInfo, SeriesChoice, SeriesGroups, SeriesIndex } from '../parts.ts';
 import { sliceElements, type Slices } from '../../../universal-row/slices.ts';
-import { finished, type SlicedWork } from '../sliced-work.ts';
+import { type DiskWait, finished, type SlicedWork } from '../sliced-work.ts';
 import { groupByTags } from './group-by-tags.ts';
 import { IndexFile } from './index-file.ts';
 import { Op, RecordWriter } from './index-records.ts';
@@ -288,8 +288,8 @@ class FileSeriesIndex implements SeriesIndex {
     finished(this.persisting());
   }
 
-  persisting(): SlicedWork {
-    return this.#file.appending(this.#writer);
+  persisting(logged?: DiskWait): SlicedWork {
+    return this.#file.appending(this.#writer, logged);
   }
 
   /** Replaces the file by one that holds only this index's records. */

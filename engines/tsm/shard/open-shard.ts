@@ -198,7 +198,7 @@ class OpenShard implements Shard {
     const isIdle = this.#active.head.rows === 0 && this.#sealed === undefined;
     // Changes after this moment may be missing from the index when that is written.
     const persistedIndex = isIdle ? this.appliedIndex : 0;
-    yield* this.index.persisting();
+    yield* this.index.persisting(this.#options.logged?.());
     const state = this.#state;
     if (persistedIndex <= state.persistedIndex && !state.hasNewTombstones) return;
     yield* state.committing({
@@ -279,7 +279,7 @@ class OpenShard implements Shard {
   }
 
   *#commitFlush(sealed: StoredHead): SlicedWork {
-    yield* this.index.persisting();
+    yield* this.index.persisting(this.#options.logged?.());
     const { file } = this.#flushed!;
     const state = this.#state;
     const files = file === undefined ? state.files : [...state.files, file];

@@ -5,6 +5,7 @@ import type { Clock, Disk } from '../../../universal-row/environment.ts';
 import type { FieldType } from '../../../universal-row/series/field-type.ts';
 import type { SeriesCursor, SeriesFilter, ValueBound } from '../../../contracts/series-store.ts';
 import type { BlockCache, Head, Rows, SeriesIndex, TsmFile, TsmWriter } from '../parts.ts';
+import type { DiskWait } from '../sliced-work.ts';
 
 /** State of a head at some moment; valid for that head only. */
 export type HeadMark = object;
@@ -52,6 +53,8 @@ export interface ShardOptions {
   readonly maxFileBytes?: number | undefined;
   /** Without a write for so long the shard is cold, and is made one file; 5 minutes unless told. */
   readonly coldAfterMs?: number | undefined;
+  /** Waits until all entries applied so far are durable in the log. The index and the manifest follow the log. */
+  readonly logged?: (() => DiskWait | undefined) | undefined;
 }
 
 /** A view that is there, and the work that finds the series in it. */
