@@ -1,5 +1,5 @@
-// One server: a control plane in this thread, the data planes in threads of their own, and the order in
-// which they start and stop.
+// One server: a control plane in this thread and the data planes in threads of their own. Defines the order in which
+// they start and stop.
 
 import { resolve } from 'node:path';
 import { hashPassword } from '../access/gateway/secrets.ts';
@@ -98,7 +98,7 @@ export class Server {
   #adminToken: AdminToken | undefined;
   #usage: UsageCollector | undefined;
   #backups: BackupJobs | undefined;
-  /** Its part in a cluster; undefined of a server on its own. */
+  /** Its node in a cluster; undefined for a standalone server. */
   #node: ClusterNode | undefined;
   #clusterPlanes: ClusterPlanes | undefined;
   #clusterMetadata: ClusterMetadata | undefined;

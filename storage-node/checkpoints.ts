@@ -40,7 +40,7 @@ export class Checkpoints {
     this.#bytes = options.log.writtenBytes;
   }
 
-  /** The one that is being made. */
+  /** The checkpoint in progress; undefined if there is none. */
   get running(): Promise<void> | undefined {
     return this.#running;
   }

@@ -1,5 +1,5 @@
-// Changes of a group's members by its leader, towards the members in the metadata: one change at a
-// time, and no voter before it has caught up.
+// Changes the members of a group, by its leader, to the members in the metadata: one change at a time, and no learner
+// becomes a voter before it has caught up.
 
 import type { ReplicaDefinition } from '../contracts/cluster.ts';
 import type { MemberChange, Members } from './replicator/partition-log.ts';
@@ -9,7 +9,7 @@ import { countOfReplica } from './replicator/raft/replica-id.ts';
 const nearEnough = 1000;
 
 export interface GroupState {
-  /** Changes of the wanted members so far: a replica that is added has the number of its change in its id. */
+  /** Number of changes of the wanted members so far. The id of an added replica contains the number of its change. */
   epoch: number;
   /** The leader. */
   self: number;

@@ -23,7 +23,7 @@ interface CopySource {
 export interface CopySink {
   /** Ops as an entry of its log. */
   apply(slice: Buffer): Promise<void>;
-  /** Ops of one row, which take the place of the row, if there is one. */
+  /** Applies the ops of one row. They replace the existing row, if there is one. */
   put(table: number, key: Buffer, ops: Buffer): Promise<void>;
   /** Throws where it has no room for more. */
   refuseIfFull(): void;

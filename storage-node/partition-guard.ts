@@ -1,4 +1,4 @@
-// Whether a partition is served here: commands on one that is not are refused, or wait until it is known.
+// Checks whether a partition is served here. Commands on other partitions are refused, or wait while this is unknown.
 
 import type { Command } from '../universal-row/command.ts';
 import { ReadFault } from '../universal-row/errors.ts';
@@ -62,8 +62,8 @@ export class PartitionGuard {
   }
 
   /**
-   * Between the tasks of a flow this replica may have stopped to lead, and tables may have been taken: the promise to wait
-   * for, or undefined after a refusal; false where commands may run.
+   * Checks again between the tasks of a flow, because this replica may have lost the leadership and tables may be
+   * held by now. Returns the promise to wait for, undefined after a refusal, or false if commands may run.
    */
   ifShutBetween(
     longs: PodRuns,

@@ -16,7 +16,7 @@ export class PodLoad {
   #work = new RowWork();
   readonly #before = new RowWork();
 
-  /** A command begins, whose work is counted in `work`, on top of others'. */
+  /** A command begins. Its work is added to `work`, which may contain other work already. */
   begin(work: RowWork): void {
     this.#before.copy(work);
   }

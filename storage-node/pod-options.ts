@@ -1,4 +1,4 @@
-// What a pod is made with, and what it counts.
+// Options and counters of a pod.
 
 import type { Clock, Rng } from '../universal-row/environment.ts';
 import type { StepWatcher } from '../contracts/step-watcher.ts';
@@ -19,8 +19,8 @@ export interface PodOptions {
   /** Pins that keep the log for backups. */
   pins?: LogPins | undefined;
   /**
-   * The tables kept here, by number. It is live: `readOnly` takes effect at the next command, all
-   * else at the next tick.
+   * Rules of the tables kept here, by table number. The object is live: `readOnly` takes effect at the next command,
+   * all other rules at the next tick.
    */
   tables: TableRulesByNumber;
   clock: Clock;

@@ -37,7 +37,7 @@ const lostTick = Number.MAX_SAFE_INTEGER;
 export class PodTick {
   readonly engine: Engine;
   readonly log: PartitionLog;
-  /** With a log that may lose entries: the engine, and the pod's part in the log. */
+  /** Set if the log may lose entries: the engine with undo records, and the pod's role in the log. */
   readonly ahead: AheadEngine | undefined;
   readonly replica: Replica | undefined;
   readonly marks: PartitionMarks | undefined;
@@ -174,7 +174,7 @@ export class PodTick {
     if (this.log.writer.pos > this.fullAt) this.end();
   }
 
-  /** As `end`; -1, too, where the position is committed, as one that only read may be at once. */
+  /** As `end`, but also -1 if the position is committed already, as it may be after reads only. */
   flush(): number {
     const position = this.end();
     return this.log.isCommitted?.(position) === true ? -1 : position;

@@ -67,7 +67,7 @@ export class Pod extends PodCommands implements LocalPod {
     return this.replica?.role ?? 'leader';
   }
 
-  /** What becomes of partitions, where there are several replicas. */
+  /** States of partitions that are copied or are copies; undefined without several replicas. */
   get marks(): PartitionMarks | undefined {
     return this.tick.marks;
   }

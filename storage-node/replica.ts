@@ -21,7 +21,7 @@ export interface ReplicaOptions {
   };
   /** Ends the tick under way, if there is one. */
   endTick: () => void;
-  /** As `endTick`, as one that is lost. */
+  /** As `endTick`, for a tick that is lost. */
   loseTick: () => void;
   /** Makes a checkpoint soon. */
   checkpoint: () => void;

@@ -25,7 +25,7 @@ export class RowObservers {
     return this.#size;
   }
 
-  /** A row whose time had come by `now` does not change for this observer when it goes. */
+  /** A row that had expired by `now` does not count as changed for this observer when it is dropped. */
   add(table: number, key: Buffer, observer: RowObserver, now = 0): void {
     let rows = this.#tables.get(table);
     if (rows === undefined) this.#tables.set(table, (rows = new Map()));

@@ -1,5 +1,5 @@
-// Time series divided into partitions on one server: a pod for each, with engine and log of its own. How many there are is
-// fixed when the data directory is made, and recorded in it.
+// Time series divided into partitions on one server, each with a pod, an engine and a log of its own. The number of
+// partitions is fixed when the data directory is created, and recorded in it.
 //
 //   influx/data influx/wal                     the first partition, which is where undivided time series are
 //   influx/partitions/2/data …/wal             the second one, and so on

@@ -1,7 +1,6 @@
-// A pod of time series: one engine, one log, one thread. The engine encodes a client's changes, the
-// pod logs them and applies them from the log's own bytes, so that the leader does exactly what a
-// replay does. Where the log may lose entries it is applied after the commit (series-replica.ts),
-// and reads wait until this pod is known to lead.
+// A pod of time series: one engine, one log, one thread. The engine encodes a client's changes. The pod logs them and
+// applies the bytes of the log, so a leader does exactly what a replay does. If the log may lose entries, they are
+// applied after the commit (series-replica.ts), and reads wait until this pod is known to lead.
 
 import { awaited, oneSlice, type Slices } from '../universal-row/slices.ts';
 import type { ReadBounds } from '../universal-row/command.ts';

@@ -1,5 +1,6 @@
-// Limits what a tenant may store in all of its tables together. Checked before each command that may need more room,
-// and before a value grows by much, so that one command exceeds the limit only by little. Shrinking is never refused.
+// Limits the total that a tenant may store in all of its tables. The limit is checked before each command that may
+// need more room, and before a value grows by much, so one command exceeds it only slightly. Shrinking is never
+// refused.
 
 import type { TableQuota } from './table-rules.ts';
 

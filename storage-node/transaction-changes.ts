@@ -1,5 +1,5 @@
-// The changes of a running command as the command itself can undo them. An engine on disk, and one whose entries may
-// be lost, has savepoints; any other one gets an engine around it that keeps undo records, as long as they are needed.
+// Changes of a running command that the command itself can undo. An engine on disk, and an engine whose entries may
+// be lost, have savepoints. Any other engine is wrapped by an engine that keeps undo records while they are needed.
 
 import type { RecordBatchWriter } from '../universal-row/record-batch.ts';
 import { RowWork } from '../universal-row/row-work.ts';

@@ -1,7 +1,6 @@
-// Commands that wait for a key (BLPOP and its like). A change of a key retries its waiting commands
-// in order of arrival, and only as many as can be served: the first one without a result shows that
-// the key has nothing for later ones either. So the cost of a push depends on the clients it
-// serves, not on the number that wait.
+// Commands that wait for a key (BLPOP and the like). A change of a key retries its waiting commands in order of
+// arrival, and only as many as can be served: the first command without a result shows that the key has nothing for
+// later commands. So the cost of a push depends on the number of clients that it serves, not on the number that wait.
 
 import type { RowObserver } from '../../universal-row/executor.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
@@ -11,14 +10,13 @@ import { sharedSlices } from './shared-slices.ts';
 const triesInARow = 64;
 
 /**
- * Result of trying a command: it was answered, and is removed already; its keys have nothing for
- * it; or it could not run (one of its keys has another type), which has no effect on the commands
- * behind it.
+ * Result of an attempt. `served`: the command was answered and is already removed. `empty`: its keys have nothing for
+ * it. `failed`: it could not run, because one of its keys has another type. Commands behind it are not affected.
  */
 export type Tried = 'served' | 'empty' | 'failed';
 
 export interface WaitingCommand {
-  /** Commands of one kind need the same content of a key: if one of them finds nothing, none of them will. */
+  /** Commands of one kind need the same content of a key: if one command finds nothing, no other command will. */
   readonly kind: string;
   /** Each command of the kind needs other content, or removes nothing: all of them are tried at each change. */
   readonly isShared: boolean;
@@ -72,7 +70,7 @@ class KeyQueue {
     this.kind = kind;
   }
 
-  /** The one that has waited for longest. */
+  /** The command that has waited longest. */
   get first(): WaitingCommand | undefined {
     while (this.#first === undefined || !this.commands.has(this.#first)) {
       if (this.commands.size === 0) return undefined;
@@ -212,8 +210,8 @@ export class BlockedClients {
   }
 
   /**
-   * Tries the commands whose keys have changed, some now and the others in later rounds of the event loop. Serving one
-   * may make another ready (a list moved into the next), so this continues until none is.
+   * Tries the commands whose keys have changed, some now and the others in later rounds of the event loop. Serving a
+   * command may make another ready (a list moved into the next), so this continues until no command is ready.
    */
   serve(): void {
     if (!this.#isScheduled) this.#serveSome();
@@ -239,7 +237,7 @@ export class BlockedClients {
     });
   }
 
-  /** False when there is more to try, for which there is no time. */
+  /** Returns false when time runs out before all commands were tried. */
   #serveQueue(queue: KeyQueue, end: number): boolean {
     while (!queue.isInRound) {
       const { first } = queue;

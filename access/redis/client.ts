@@ -35,7 +35,7 @@ export const ClientFlag = {
   monitor: 8,
   replyOff: 16,
   replySkip: 32,
-  /** SKIP was asked for by the command just run: it is the next one that is not answered. */
+  /** The command just run was CLIENT REPLY SKIP: the next command gets no answer. */
   replySkipNext: 64,
   /** Not everything is allowed to its user. */
   restricted: 128,
@@ -165,7 +165,7 @@ export interface ClientServer {
   readonly facts: ServerFacts;
   /** Id of this node; undefined unless in cluster mode. */
   readonly clusterId: string | undefined;
-  /** In cluster mode: where clients are sent that are to go to the leaders by themselves. */
+  /** In cluster mode: the nodes to which clients are redirected, if clients address the leaders themselves. */
   readonly clusterMap: ClusterMap | undefined;
   readonly latency: LatencyMonitor;
   readonly counters: Readonly<ServerCounters>;
@@ -206,12 +206,12 @@ export interface ClientServer {
   unpauseClients(): void;
   /** Shows the client every command of its tenant (MONITOR). */
   addMonitor(client: Client): void;
-  /** Resolves when other nodes of the cluster tell of changes; undefined where nothing is to be waited for. */
+  /** Resolves when the other nodes report their changes; undefined if there is nothing to wait for. */
   readonly changesAreFollowed: Promise<unknown> | undefined;
   /** Enables notifications of changed keys for the client; undefined disables them. */
   track(client: Client, state: TrackingState | undefined): void;
 }
 
-/** A row of the table of commands whose handlers get a `Client`. */
+/** A row of the command table whose handler receives a `Client`. */
 export type ClientCommand = CommandSpec<Client>;
 export type ClientHandler = Handler<Client>;

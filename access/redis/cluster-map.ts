@@ -1,5 +1,4 @@
-// The nodes of a cluster as its clients are notified of them, where they are to go to the leaders by themselves
-// (`redis.cluster-mode redirect`).
+// The nodes of a cluster as reported to clients that address the leaders themselves (`redis.cluster-mode redirect`).
 
 import { createHash } from 'node:crypto';
 import { slotCount } from '../../universal-row/crc16.ts';
@@ -67,7 +66,7 @@ export class ClusterMap {
     return [...this.#members.values()];
   }
 
-  /** In the order of slots. Those whose nodes are not known are left out. */
+  /** Slot ranges in ascending order, without ranges whose node is unknown. */
   ranges(table: number): SlotRange[] {
     const { group, executor } = this.#options.router.to(table);
     if (executor instanceof PartitionedTable) {
@@ -86,7 +85,7 @@ export class ClusterMap {
     return [{ first, last, leader, replicas: members.filter((one) => one !== leader) }];
   }
 
-  /** Where a command on a slot of the table is to go; undefined if it may run where it is. */
+  /** The node to which a command on a slot of the table is redirected; undefined if the command may run here. */
   elsewhere(table: number, slot: number): ClusterMember | undefined {
     const { group, executor } = this.#options.router.to(table);
     const pod = executor instanceof PartitionedTable ? executor.laneOf(slot).partition.pod : group;

@@ -1,8 +1,8 @@
-// One tick of the event loop: commands of every socket that had bytes run as they arrive and put
-// their answers into one buffer, each connection's in segments of its own. Then each log takes all
-// writes of the tick in one write, and only after that the answers leave, one write a connection;
-// with fsync=always they wait for the disk first. Where a log may lose entries, they wait until
-// their outcome is known, and errors replace answers that depend on lost entries.
+// One tick of the event loop. The commands of every socket with new bytes run as they arrive, and write their answers
+// into one buffer, each connection into segments of its own. Then each log takes all writes of the tick in one write.
+// After that the answers are sent, in one write per connection; with fsync=always they wait for the disk first. Where
+// a log may lose entries, answers wait until their outcome is known, and errors replace answers that depend on lost
+// entries.
 
 import { performance } from 'node:perf_hooks';
 import type { StepSource, StepWatcher } from '../../contracts/step-watcher.ts';
@@ -55,7 +55,7 @@ const tickWorkMs = 5;
 const longestTickMs = 20;
 /** Size of input that is still served in a tick that has taken long already. */
 const smallBytes = 1024;
-/** A read of as much may be followed by another one of the same socket before any other socket is looked at. */
+/** After a read of this many bytes, the same socket may be read again before other sockets. */
 export const fullReadBytes = 64 * 1024;
 /** Reads in a row from one client after which it counts as the only one that is talking. */
 const readsToBeAlone = 64;
@@ -368,13 +368,13 @@ export class CommandTick<C extends TickClient = TickClient> {
     throw error;
   }
 
-  /** Lets a client continue with its pipeline in the next tick; one with few bytes to run before the others. */
+  /** Lets a client continue its pipeline in the next tick. Clients with few pending bytes run first. */
   resume(client: C, pendingBytes = Infinity): void {
     (pendingBytes > smallBytes ? this.#resuming : this.#resumingSoon).push(client);
     this.schedule();
   }
 
-  /** One throttled client is read in each round of the event loop. */
+  /** Reads the client later: one throttled client is read in each round of the event loop. */
   readLater(client: C): void {
     this.#readers.add(client);
     if (!this.#readsNext) setImmediate(this.#readNext);

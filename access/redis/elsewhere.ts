@@ -1,4 +1,4 @@
-// The other nodes of a cluster, as the clients of one meet them beside commands on rows.
+// The other nodes of a cluster, as seen by the clients of one node, apart from commands on rows.
 
 import type { PartitionQuestion } from '../../contracts/partition-map.ts';
 import type { PublishedMessage } from './fan-out.ts';
@@ -17,7 +17,7 @@ export type NodeQuestion =
   /** The rows of its function libraries are other ones. */
   | { readonly what: 'librariesChanged'; readonly tenant: number }
   | { readonly what: 'killScripts'; readonly tenant: number; readonly functions: boolean }
-  /** The node wants to be told of changes of rows, or no more. */
+  /** The node subscribes to changes of rows, or unsubscribes. */
   | {
       readonly what: 'followChanges';
       readonly node: number;
@@ -64,7 +64,7 @@ export interface Elsewhere {
    * Asks all other nodes; resolves to the answers of those that are reachable and answer in time.
    */
   ask(question: NodeQuestion): Promise<unknown[]>;
-  /** As `ask`, by node; `silent` are those in reach that have not answered in time, or could not. */
+  /** As `ask`, with the node of each answer. `silent` are reachable nodes that did not answer in time, or could not. */
   askNodes(question: NodeQuestion): Promise<{
     readonly answers: readonly { readonly node: number; readonly answer: unknown }[];
     readonly silent: readonly number[];

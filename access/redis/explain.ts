@@ -1,7 +1,7 @@
-// Estimated cost of a command, without running it: the rows it names are looked up, and the work on
-// them is estimated from the kind of command. A command about all of a collection is two stages:
-// finding it, and walking along it. What a script does cannot be told from its text: it is run, and all that it changes is
-// undone.
+// Estimates the cost of a command without running it. The rows that the command names are looked up, and the work on
+// them is estimated from the kind of command. A command on a whole collection has two stages: finding the collection,
+// and walking along it. The cost of a script cannot be derived from its text: the script is run, and all its changes
+// are undone.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import { isWrite } from '../../universal-row/command.ts';
@@ -44,7 +44,7 @@ interface Stage {
 
 interface Explanation {
   stages: readonly (Stage & { cost: Float64Array })[];
-  /** All of it. By `costLayout`. */
+  /** Total cost, in the layout `costLayout`. */
   cost: Float64Array;
 }
 

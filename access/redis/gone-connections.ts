@@ -1,5 +1,5 @@
-// Connections whose sockets have closed. Cleaning up each takes time, more if it waited for many
-// keys, and thousands may close at once: they are cleaned up in slices.
+// Closed connections that wait to be cleaned up. A cleanup takes time, more if the connection waited for many keys,
+// and thousands may close at once. So they are cleaned up in slices.
 
 import { sharedSlices } from './shared-slices.ts';
 

@@ -12,9 +12,10 @@ const sliceSteps = 1024;
 const sliceBytes = 64 * 1024;
 
 /**
- * Takes `count` steps, each of which may write a whole answer or message, and returns the bytes that it has read:
- * `sliceSteps` or `sliceBytes` in a round of the event loop; all at once within EXEC, where commands have few words.
- * `endSlice` is called after each slice. A connection that closes meanwhile ends it.
+ * Runs `count` steps in slices of `sliceSteps` steps or `sliceBytes` bytes, one slice per round of the event loop.
+ * Within EXEC, where commands have few words, all steps run at once. A step may write a whole answer or message, and
+ * returns the number of bytes it has read. `endSlice` is called after each slice. The steps end when the connection
+ * closes.
  */
 export function inSlices(
   connection: Client,

@@ -1,6 +1,6 @@
-// Commands that were sent to another process, in order, kept until they are answered: their words are needed to charge
-// them, and to send them again if they were not run. All words share one buffer, which is reused for the next pipeline: an
-// allocation for each command would be the most expensive part of sending it.
+// Commands that were sent to another process, in order, kept until they are answered. Their words are needed to
+// charge them, and to send them again if they were not run. All words share one buffer, which the next pipeline
+// reuses: an allocation for each command would be the most expensive part of sending it.
 
 import { Arguments } from '../../universal-row/arguments.ts';
 import { copyBytes, viewed } from '../../universal-row/bytes.ts';
@@ -81,13 +81,13 @@ export class KeptCommands {
     this.#buf = grown;
   }
 
-  /** Bytes of the words of those from one up to another. */
+  /** Bytes of the words of the commands [from, to). */
   bytesOf(from: number, to: number): number {
     const end = to === this.count ? this.bytes : this.#heads[to * headInts]!;
     return end - this.#heads[from * headInts]!;
   }
 
-  /** The words of a command, until those of another one are asked for. */
+  /** Words of a command, valid until the words of another command are requested. */
   words(index: number): Arguments {
     const args = this.#args;
     const heads = this.#heads;

@@ -121,7 +121,7 @@ export function describeCommand(args: Arguments, client: number): ChangedBy {
 
 export type Tell = (letter: EventClass, event: string) => void;
 
-/** Tells the events of one key by one command, whose changes these are, in order. */
+/** Reports the events of one command on one key. `changes` are the changes of the command, in order. */
 export function eventsOf(changes: readonly RowChange[], tell: Tell): void {
   let sum = 0;
   let last = 0;

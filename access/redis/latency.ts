@@ -1,4 +1,4 @@
-// How long commands take: a histogram for each command, and the times of those that took longer than
+// Durations of commands: a histogram for each command, and the durations of commands that took longer than
 // `latency-monitor-threshold`.
 
 /** The upper bounds of buckets are powers of two from 1 to 2^30, in microseconds. */
@@ -7,7 +7,7 @@ const buckets = 31;
 export class LatencyHistogram {
   readonly #counts = new Uint32Array(buckets);
 
-  /** So many commands took so long each. */
+  /** Counts `commands` commands that took `ms` milliseconds each. */
   add(ms: number, commands = 1): void {
     // In a pipeline most commands take less than a microsecond.
     if (ms <= 0.001) {
@@ -22,12 +22,12 @@ export class LatencyHistogram {
     this.#counts.fill(0);
   }
 
-  /** Of buckets, by their upper bounds. */
+  /** Counts of the buckets, by ascending upper bound. */
   get counts(): readonly number[] {
     return [...this.#counts];
   }
 
-  /** Those of another one are added. */
+  /** Adds the counts of another histogram. */
   addAll(counts: readonly number[]): void {
     for (let i = 0; i < buckets; i++) this.#counts[i]! += counts[i] ?? 0;
   }
@@ -77,7 +77,7 @@ export class LatencyMonitor {
   /** Milliseconds; Infinity while nothing is noted. */
   thresholdMs = Infinity;
 
-  /** `now` is wall clock, ms. Of one second the longest is kept. */
+  /** `now` is wall-clock time in milliseconds. Of each second, the longest duration is kept. */
   add(name: string, spentMs: number, now: number): void {
     let event = this.events.get(name);
     if (event === undefined) this.events.set(name, (event = { samples: [], maxMs: 0 }));

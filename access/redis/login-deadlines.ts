@@ -51,7 +51,9 @@ export class LoginDeadlines<C extends PendingLogin = PendingLogin> {
     return since !== undefined && this.timeoutMs > 0 && now - since >= this.timeoutMs;
   }
 
-  /** Closes those whose time is up. One whose password is being checked gets its answer. */
+  /**
+   * Closes connections whose deadline has passed. A connection whose password is being checked still gets its answer.
+   */
   sweep(now: number): void {
     for (const connection of this.#pending.oldest()) {
       if (!this.isOverdue(connection, now)) return;

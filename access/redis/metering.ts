@@ -67,7 +67,7 @@ export class RedisMetering {
 /** Tenant of a connection's commands. */
 export interface MeteredTenant {
   readonly number: number;
-  /** Its databases are the tables from this one on. */
+  /** The first table of its databases. */
   readonly firstTable: number;
 }
 
@@ -469,7 +469,7 @@ export class ConnectionMeter {
     return { name: group?.entry.fullName ?? this.freeName, work: group?.priced };
   }
 
-  /** Units of the command just run, and of those before it that are not charged yet. */
+  /** Request units of the command just run, and of earlier commands that are not charged yet. */
   recentRu(metering: RedisMetering): number {
     this.flush(metering);
     return this.lastGroup?.cost[costLayout.lru] ?? 0;

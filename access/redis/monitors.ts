@@ -10,7 +10,7 @@ interface Monitored {
   readonly address: string;
   readonly tenant: { readonly number: number };
   answer(): RespWriter;
-  /** What was written for it from `mark` on is no answer. */
+  /** Output written from `mark` on is a message, not an answer. */
   pushed(mark: number): void;
 }
 
@@ -52,7 +52,7 @@ export class Monitors<C extends Monitored = Monitored> {
     this.elsewhere?.watch([...new Set(tenants)]);
   }
 
-  /** Shows a command of `client` to those that watch its tenant. */
+  /** Shows a command of `client` to the clients that monitor its tenant. */
   feed(client: C, entry: CommandEntry, args: Arguments): void {
     if (entry.spec.flags.includes('admin') || entry.noAuth) return;
     this.show(client, lineOf(client.db, client.address, args));

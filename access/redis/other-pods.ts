@@ -1,4 +1,4 @@
-// Work of a gateway on pods beside the one that answers: commands about all databases, and reads for the read cache.
+// Work of a gateway on pods other than the answering one: commands on all databases, and reads for the read cache.
 
 import { Arguments } from '../../universal-row/arguments.ts';
 import { Action, type Command } from '../../universal-row/command.ts';
@@ -44,8 +44,8 @@ export class OtherPods {
   }
 
   /**
-   * Runs a command about all databases on the executors other than the one that answers. Where they take their time, it
-   * resolves when they have answered: to the first error, if there was one.
+   * Runs a command on all databases on the executors other than the answering one. If they answer asynchronously,
+   * resolves when all have answered: to the first error, if there was one.
    */
   run(command: Command, home: RowCommands): Promise<string | undefined> | undefined {
     const { first, count } = command.span;

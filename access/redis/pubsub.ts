@@ -20,8 +20,8 @@ export interface Subscriber {
   /** The writer for its output. */
   answer(): RespWriter;
   /**
-   * What was written for it from `mark` on is a message, and no answer. It is not sent where writes of this tick may be
-   * lost, unless `isKept` says so.
+   * Output written from `mark` on is a message, not an answer. If writes of this tick may be lost, the message is not
+   * sent, unless `isKept` is set.
    */
   pushed(mark: number, isKept?: boolean): void;
 }
@@ -52,8 +52,8 @@ export class PubSub {
   }
 
   /**
-   * False when there is no memory for it. Throws `CommandError` for a pattern that is too complex to be searched for, and
-   * for one too many.
+   * Returns false when there is no memory for the subscription. Throws `CommandError` for a pattern that is too
+   * complex to match, and for a subscription beyond the limit.
    */
   subscribe(subscriber: Subscriber, kind: ChannelKind, name: string): boolean {
     const names = own(subscriber, kind);

@@ -1,7 +1,6 @@
-// The gateway's cache of replies to GET, for tables whose reads may be stale. A GET answered from
-// here reaches no pod: it waits for no quota and costs nothing. Writes through this gateway
-// invalidate the entry before they are answered, so that only writes on other paths can be seen
-// late, by a time to live at most.
+// The gateway's cache of replies to GET, for tables whose reads may be stale. A GET answered from the cache reaches
+// no pod, waits for no quota and costs nothing. Writes through this gateway invalidate the entry before they are
+// answered. Writes on other paths become visible late, after one time to live at most.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import { isWrite, type TableSpan, type Transform } from '../../universal-row/command.ts';
@@ -20,7 +19,7 @@ import {
 } from '../../universal-row/transforms/redis/string-values.ts';
 import type { RespWriter } from './resp-writer.ts';
 
-/** Times in a time to live that `tick` is to be called. */
+/** Number of calls of `tick` in one time to live. */
 export const ticksPerTtl = 10;
 export const ttlMs = activeUpdateCacheDefaults.ttlMs;
 

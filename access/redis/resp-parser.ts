@@ -96,15 +96,15 @@ export class RespParser {
   }
 
   /**
-   * Whether the words of the last command may stay where they are while it waits: in a buffer of the parser's own, of
-   * which they are a good part. See `lend`.
+   * Whether the words of the last command may stay in place while the command waits. They must be in a buffer owned
+   * by the parser, and take up at least a quarter of it. See `lend`.
    */
   mayLend(args: Arguments): boolean {
     if (!this.carrying || args.buf !== this.buf) return false;
     return (this.pos - args.starts[0]!) * 4 >= this.buf.length;
   }
 
-  /** A string of the command under way is known to be incomplete: there is nothing to run. */
+  /** The current command has an incomplete string, so there is no command to run. */
   get awaitsMore(): boolean {
     return this.bulk >= 0 && this.pos + this.bulk + 2 > this.end;
   }
@@ -197,7 +197,7 @@ export class RespParser {
     throw new OutOfRequestMemory('no memory for the rest of a command');
   }
 
-  /** Forgets all that has come and was not given out. */
+  /** Discards all input that was not returned as a command. */
   drop(): void {
     this.#letGo();
     this.buf = emptyBytes;

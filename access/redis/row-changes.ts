@@ -73,7 +73,7 @@ export class RowChanges<C extends TrackingClient = TrackingClient> implements Ch
   #lastTenant: Tenant<C> | undefined;
   /** On a node of a cluster. */
   elsewhere: ChangesElsewhere | undefined;
-  /** Resolves when other nodes tell of their changes, if that was asked for. */
+  /** Resolves when other nodes report their changes, if this node asked for that. */
   following: Promise<unknown> | undefined;
   #followedMisses = false;
 
@@ -254,7 +254,10 @@ export class RowChanges<C extends TrackingClient = TrackingClient> implements Ch
     }
   }
 
-  /** Evicts keys beyond a limit that was lowered, some at a time. It writes to clients: not while one is answered. */
+  /**
+   * Evicts keys beyond a lowered limit, some at a time. It writes to clients, so it must not run while a client is
+   * being answered.
+   */
   evictExcess(): void {
     if (this.trackers.size === 0) return;
     for (let left = evictionsATime; left > 0 && this.#limit(); left--);

@@ -1,5 +1,5 @@
-// Commands of one connection that were sent to pods in another process, one behind the other, while the answers to those
-// before had yet to come. They are answered in the order in which they were sent.
+// Commands of one connection that were sent to pods in another process before earlier answers arrived. They are
+// answered in the order in which they were sent.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import { type Command, isWrite, type NotRun } from '../../universal-row/command.ts';

@@ -1,7 +1,7 @@
-// Pipelined commands of one connection on a table of several partitions, sent before earlier
-// answers have come: each goes to the group that has its keys, those of a group in order, and the
-// answers are put in the order of the commands. Groups that this process leads answer at once, the
-// others in batches through their links.
+// Pipelined commands of one connection on a table of several partitions, sent before earlier answers have arrived.
+// Each command goes to the group that has its keys. Commands of one group stay in order, and answers are returned in
+// the order of all commands. Groups that this process leads answer at once, other groups in batches through their
+// links.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import { Action, type Command } from '../../universal-row/command.ts';

@@ -4,7 +4,7 @@
 import { outcomeUnknown } from '../../universal-row/errors.ts';
 
 const unknown = Buffer.from(`-${outcomeUnknown}\r\n`);
-/** Nothing was done, so that the command can be sent again. */
+/** The command was not executed, so it can be sent again. */
 const lost = Buffer.from(
   '-CLUSTERDOWN The partition has lost its leader, and the command was not done\r\n',
 );

@@ -4,7 +4,7 @@ import type { MinuteSpan, PlaneMinutes } from '../../contracts/cluster.ts';
 import type { ClusterReport } from './cluster-report.ts';
 import type { Finding } from './diagnosis.ts';
 
-/** What the replicas in one plane of a node have served. */
+/** Request units served by the replicas in one plane of a node. */
 export interface NodeMinutes extends PlaneMinutes {
   readonly node: number;
 }
@@ -12,7 +12,7 @@ export interface NodeMinutes extends PlaneMinutes {
 export interface ClusterAdmin {
   /** Rejects when the node that leads the metadata is known and does not answer. */
   report(): Promise<ClusterReport>;
-  /** Of the nodes in reach. The span is of at most `mostMinutesAsked`. */
+  /** Units served at the reachable nodes. The span is at most `mostMinutesAsked`. */
   minutes(span: MinuteSpan): Promise<NodeMinutes[]>;
   /** Findings, the most severe first. */
   findings(): Promise<Finding[]>;
@@ -22,7 +22,10 @@ export interface ClusterAdmin {
   removeNode(node: number): Promise<void>;
   /** The replica on a node becomes the group's leader. Resolves once it leads. */
   transfer(group: number, to: number): Promise<void>;
-  /** A replica is to be on another node. Resolves once that is written down; it takes as long as the copy does. */
+  /**
+   * Orders the move of a replica to another node. Resolves once the order is recorded. The move takes as long as the
+   * copy.
+   */
   move(group: number, from: number, to: number): Promise<void>;
 }
 

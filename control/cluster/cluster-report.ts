@@ -1,4 +1,4 @@
-// A cluster as it is told to operators: nodes and groups, definitions and states together.
+// Report of a cluster for operators: nodes and groups, with definitions and states.
 
 import {
   type ClusterView,
@@ -56,14 +56,14 @@ export interface GroupReport {
   readonly tenant: number;
   readonly model: GroupModel;
   readonly partition?: number;
-  /** Of divided time series: the partition, from 0 on. */
+  /** For divided time series: the partition, from 0 on. */
   readonly series?: SeriesPart;
   readonly epoch: number;
   /** Node that leads; 0 while none does, or none is known. */
   readonly leader: number;
   /** Where no leader is known: nodes in reach with replicas that did not answer in time, of which one may lead. */
   readonly mayLead?: readonly number[];
-  /** The log's members are those that the definition names. */
+  /** The members of the log are those of the definition. */
   readonly settled: boolean;
   readonly replicas: readonly ReplicaReport[];
 }
@@ -91,7 +91,7 @@ interface ReportInput {
   nodes: readonly (NodeDefinition & { reachable: boolean; since: number })[];
   groups: ClusterView['groups'];
   statuses: readonly ReplicaStatus[];
-  /** Nodes in reach that have not told theirs in time. */
+  /** Reachable nodes that did not report their replicas in time. */
   silent: ReadonlySet<number>;
 }
 

@@ -8,7 +8,10 @@ import {
 } from './cluster-report.ts';
 
 export interface Finding {
-  /** `error`: some data cannot be written now; `warning`: one more failure could lead to that; `notice`: it is under way. */
+  /**
+   * `error`: some data cannot be written now. `warning`: one more failure could lead to that. `notice`: a change is
+   * in progress.
+   */
   readonly severity: 'error' | 'warning' | 'notice';
   readonly problem: string;
   readonly remedy: string;

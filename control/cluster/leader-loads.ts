@@ -1,6 +1,6 @@
-// Leaders spread by request units: the planner of one dimension of the library (control/ranges), with groups as its regions
-// and a change of leader as its only move. Groups are not split here, so that the cooperative planner, which then refuses a
-// move onto any node that comes above the mean, would leave two busy groups on one node.
+// Spreads leaders by request units. It uses the planner of control/ranges with one dimension: groups are its regions,
+// and a change of leader is its only move. Its cooperative planner does not fit, because groups are not split here:
+// it would refuse a move onto any node that exceeds the mean, and leave two busy groups on one node.
 
 import { oneDimension } from '../ranges/baseline-planners.ts';
 

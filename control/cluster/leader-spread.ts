@@ -1,6 +1,5 @@
-// Selects leaders to move to another node: away from draining nodes, and from nodes whose groups
-// have more load than those of others. By request units where there is load, and else by the number
-// of groups a node leads.
+// Selects leaders to move to another node: away from draining nodes, and from nodes with more load than others. Load
+// is measured in request units if there are any, else in groups that a node leads.
 
 import type { GroupDefinition, ReplicaStatus } from '../../contracts/cluster.ts';
 import type { ClusterState, GroupChange, PlanPolicy } from './cluster-state.ts';
@@ -50,7 +49,7 @@ export class LeaderSpread {
     }
   }
 
-  /** At most `limit`. The groups are those that are not changed otherwise. */
+  /** Returns at most `limit` changes. `groups` are those without another change. */
   transfers(groups: readonly GroupDefinition[], limit: number): GroupChange[] {
     const led = this.#led(groups);
     const going = this.#byCount(

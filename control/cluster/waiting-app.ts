@@ -1,5 +1,5 @@
-// Pages of a server that waits to be in a cluster: its health, and the forming of a cluster. All others come with the
-// metadata.
+// Pages of a server that waits to join or form a cluster: its health, and the forming of a cluster. All other pages
+// need the metadata.
 
 import type { FastifyInstance } from 'fastify';
 import type { AuditLog } from '../admin/audit/audit-log.ts';

@@ -1,5 +1,5 @@
-// The control plane's metadata: small JSON documents in named collections. One store serves a single server from its
-// own disk, one keeps them in MongoDB, and one on the nodes of a cluster themselves. All pass the same suite
+// The control plane's metadata: small JSON documents in named collections. There are three stores: on the disk of a
+// single server, in MongoDB, and replicated on the nodes of a cluster. All pass the same suite
 // (document-store-conformance.ts).
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
@@ -53,8 +53,8 @@ export interface ChangeSource {
 }
 
 /**
- * Every call ends: one that cannot be carried out in time rejects with `MetadataUnavailable`. Names that
- * no store could keep, and writes beyond `maxWriteBytes`, are a `RangeError`.
+ * Every call ends: a call that cannot be completed in time rejects with `MetadataUnavailable`. Names that no store
+ * could keep, and writes beyond `maxWriteBytes`, cause a `RangeError`.
  */
 export interface DocumentStore extends ChangeSource {
   get(collection: string, id: string): Promise<StoredDocument | undefined>;

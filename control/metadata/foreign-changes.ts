@@ -1,11 +1,11 @@
-// Changes by other servers to a shared store. Callers that cache documents are told to reload, and
-// told again while the reload fails.
+// Watches for changes by other servers to a shared store. Callers that cache documents are notified to reload, and
+// are notified again while the reload fails.
 
 import type { DocumentStore } from './document-store.ts';
 
 interface ForeignChangesOptions {
   store: DocumentStore;
-  /** Those it is about. */
+  /** Collections to watch. */
   collections: readonly string[];
   /** Reads the documents and adopts those that differ from the cached ones. Never called concurrently. */
   adopt: () => Promise<void>;

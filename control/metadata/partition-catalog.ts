@@ -1,7 +1,6 @@
-// Partitions of tables, and their changes. A change is recorded first, then the data plane copies
-// the rows of the old partitions to the new ones while clients continue, and at the end the new map is
-// recorded, while commands for these partitions wait. A server that was killed meanwhile begins the
-// copy again at its next start.
+// Partitions of tables, and their changes. A change is first recorded. The data plane then copies the rows of the old
+// partitions to the new ones while clients continue. At the end commands for these partitions wait while the new map
+// is recorded. A server that is killed during a change begins the copy again at its next start.
 
 import {
   evenRanges,
@@ -33,7 +32,7 @@ export interface PartitionHolder {
   runs?(): boolean;
   /** In a cluster: why no change can be begun now. */
   refusal?(): string | undefined;
-  /** Begins the change that the placement tells of; one that runs already continues. */
+  /** Begins the change given in the table's placement. A change in progress continues. */
   begin(table: TableDefinition): Promise<void>;
   status(table: number): Promise<PartitionChangeStatus>;
   cancel(table: number): Promise<void>;
@@ -120,7 +119,7 @@ export class PartitionCatalog {
     };
   }
 
-  /** Records the change and begins it. Throws a `TableError` for one that cannot be. */
+  /** Records the change and begins it. Throws a `TableError` for an impossible change. */
   async order(reference: string, order: PartitionOrder, within?: string): Promise<TablePartitions> {
     const holder = this.#holder;
     const { id } = this.#tables.find(reference, within);
@@ -150,9 +149,9 @@ export class PartitionCatalog {
   }
 
   /**
-   * The sources take no commands, and the targets have their rows: from now on they are the table's partitions. Once that
-   * is so, asking again changes nothing. Undefined when the change was withdrawn. It is unknown whether a call that
-   * rejects has made the change: the caller asks again.
+   * Makes the targets the partitions of the table. The sources take no commands any more, and the targets have all
+   * rows. Repeating the call changes nothing. Undefined if the change was withdrawn. After a rejection it is unknown
+   * whether the change was made: the caller repeats the call.
    */
   async commit(table: number, targets: readonly number[]): Promise<TableDefinition | undefined> {
     const isMade = ({ partitions }: PartitionMap): boolean =>

@@ -47,7 +47,7 @@ export { TableError } from './table-rules.ts';
 export interface TableHolders {
   /** Undefined when not all of its partitions can be counted now. */
   rowCount(table: number, partitions: readonly number[]): Promise<number | undefined>;
-  /** They are on several nodes, which learn of a definition one after the other. */
+  /** The tables are on several nodes, which receive a definition one after the other. */
   readonly isCluster?: boolean;
   /** Resolves once nothing is done by the old definitions; rejects if a table cannot change so. */
   setTables(tables: readonly TableDefinition[]): Promise<void>;
@@ -145,8 +145,8 @@ export class TableCatalog {
   }
 
   /**
-   * By number or name, in tenant default; `tenant/database` in another one. With `within` it is always one of
-   * that tenant.
+   * Finds a table by number or name in tenant default, or by `tenant/database` in another tenant. With `within` the
+   * table is always one of that tenant.
    */
   find(reference: string, within?: string): TableDefinition {
     return this.#lookup.find(reference, within).table.definition;
@@ -193,8 +193,8 @@ export class TableCatalog {
   }
 
   /**
-   * From now on changes are given to these holders. Tables whose model should be another one take it on
-   * if they are empty; those that cannot are returned.
+   * Passes changes to these holders from now on. Empty tables whose model should change get the new model. Tables
+   * that cannot be changed are returned.
    */
   async attach(
     holders: TableHolders,
@@ -291,8 +291,8 @@ export class TableCatalog {
   }
 
   /**
-   * Divides an empty table as another one is, or as this one was: returns its partitions, by ascending slots. One that is
-   * divided so already may hold rows.
+   * Divides an empty table like another table, or as it was divided before. Returns its partitions by ascending
+   * slots. A table that has this division already may hold rows.
    */
   divide(
     reference: string,

@@ -44,7 +44,7 @@ export interface KvEngineOptions {
   cacheBytes?: number;
   /** Size of records not yet on disk, beyond which writers should wait. Default 64 MiB. */
   waitingLimitBytes?: number;
-  /** Tables whose keys lie on disk in their own order, from when they are first used or cleared on. */
+  /** Tables whose keys are stored on disk in key order. Takes effect when a table is first used or next cleared. */
   isOrdered?: (table: number) => boolean;
   /**
    * Consulted before records are read from disk; without a scheduler, all misses of a tick are read
@@ -68,7 +68,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
   #bypassing: ReadonlySet<number> = new Set();
   readonly #tables = new Map<number, KvTable>();
   readonly #changedTables = new Set<number>();
-  /** Tables to be deleted from disk, and those of which that has been written. */
+  /** Tables to be deleted from disk, and tables whose deletion has been written. */
   readonly #forgotten = new Set<number>();
   readonly #gone = new Set<number>();
   readonly #applied = new AppliedIndexes();
@@ -380,7 +380,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     })();
   }
 
-  /** Rows are imported beside those there are, which are replaced by them in one step at the end. */
+  /** Imports rows next to the existing rows. At the end they replace the existing rows in one step. */
   async importSnapshot(
     batches: AsyncIterable<Buffer>,
     appliedIndex: number,

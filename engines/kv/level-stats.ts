@@ -11,7 +11,7 @@ interface LevelStats {
   files: number;
   /** Total size of the files. */
   bytes: number;
-  /** By compactions and flushes into this level. */
+  /** Bytes read and written by compactions and flushes into this level. */
   readBytes: number;
   writtenBytes: number;
 }
@@ -68,7 +68,7 @@ export class LevelZeroCounter {
     this.#bytesAtOpen = undefined;
   }
 
-  /** `stats` is the property's text; undefined while there is none to be had. */
+  /** `stats` is the text of the property; undefined while it is not available. */
   read(stats: string | undefined): LevelZero {
     const level = stats === undefined ? undefined : parseLevelStats(stats).get(0);
     const bytes = level?.bytes ?? 0;

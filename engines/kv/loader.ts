@@ -1,7 +1,6 @@
-// Reads records that are not in memory. Single records missed in one tick are read together; ranges
-// are read by pages. A command with a miss waits for a promise and then runs again. Where there is
-// a scheduler, each owner of tables has groups of its own, of a few records each, and all reads pass the
-// scheduler.
+// Reads records that are not in memory. Single records that miss in one tick are read together, ranges by pages. A
+// command that misses waits for a promise and then runs again. If there is a scheduler, all reads pass it, and each
+// owner of tables has groups of its own with a few records each.
 
 import { ReadFault } from '../../universal-row/errors.ts';
 import { engineClosed, type ReadScheduler } from '../engine.ts';

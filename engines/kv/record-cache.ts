@@ -1,5 +1,5 @@
-// The records in memory that may be forgotten: those that are as on disk, and stretches of keys of which all records are
-// in memory, least recently used first.
+// Evictable records in memory, least recently used first: records that equal the disk, and stretches of keys of which
+// all records are in memory.
 
 import { KvRecord, type RecordSpace, RowRecord, Stretch } from './record-space.ts';
 import { lastKey } from './key-layout.ts';

@@ -90,7 +90,7 @@ export class SizeAwareLru {
     this.#access();
   }
 
-  /** As `add`, for an item that is to leave no trace. */
+  /** As `add`, for an item that bypasses the cache. */
   addPassing(item: LruItem, bytes: number): void {
     const sizeClass = this.#classes[passing]!;
     item.lruClass = passing;
@@ -113,7 +113,7 @@ export class SizeAwareLru {
     this.#link(sizeClass, item);
   }
 
-  /** Takes an item out that is no longer to be kept, or is kept elsewhere. */
+  /** Removes an item that is no longer cached, or is cached elsewhere. */
   remove(item: LruItem): void {
     const sizeClass = this.#classes[item.lruClass]!;
     this.#unlink(sizeClass, item);
@@ -156,8 +156,8 @@ export class SizeAwareLru {
   }
 
   /**
-   * The item to give room: the oldest of the class with the lowest hits per byte. Classes whose oldest
-   * item was used in `busySince` or later are passed over; undefined when all are.
+   * The item to evict: the oldest item of the class with the fewest hits per byte. Skips classes whose oldest item
+   * was used in `busySince` or later; undefined if all are skipped.
    */
   victim(busySince = Infinity): LruItem | undefined {
     let lowest = Infinity;

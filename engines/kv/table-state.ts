@@ -16,7 +16,7 @@ export class TableState {
   bytes = 0;
   /** As they are on disk, or are about to be. */
   writtenBytes = 0;
-  /** The generation is to be purged: nothing of it is read or written any more. */
+  /** The generation will be purged: it is neither read nor written any more. */
   dropped = false;
   /** Keys that may exist, while all of them passed through this process. */
   filter: KeyFilter | undefined = undefined;

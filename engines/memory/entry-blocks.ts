@@ -13,7 +13,10 @@ const wide = 0x80;
 const narrowHeader = 4;
 const wideHeader = 12;
 
-/** Told before an entry changes, moves to another id or goes, while a snapshot is being taken. */
+/**
+ * Observer of entries while a snapshot is taken. It is called before an entry changes, moves to another id or is
+ * removed.
+ */
 export interface EntryWatch {
   /** An entry is about to be made under this id. */
   created(id: number): void;

@@ -25,7 +25,7 @@ export interface LeafPlace {
 export class LeafDirectory {
   /** Leaves in all. */
   count = 0;
-  /** Another number whenever leaves have come, gone or moved to other places. */
+  /** Changes whenever leaves are added, removed or moved. */
   version = 0;
   readonly #chunks: Chunk[] = [];
   #indexBytes = 0;
@@ -124,7 +124,7 @@ export class LeafDirectory {
     return true;
   }
 
-  /** Puts a leaf at the place, in front of the one that is there; the place is then the new leaf's. */
+  /** Inserts a leaf before the leaf at the place. The place then denotes the new leaf. */
   insert(at: LeafPlace, address: number, used: number, records: number, mark: number): void {
     this.version++;
     if (this.#chunks.length === 0) {

@@ -53,7 +53,7 @@ export class IntColumn extends LongColumn<Int32Array> {
     return new Int32Array(length);
   }
 
-  /** 0 for a place that there is not. */
+  /** Value at `i`; 0 beyond the end. */
   get(i: number): number {
     return i < this.length ? this.chunks[i >>> chunkBits]![i & chunkMask]! : 0;
   }

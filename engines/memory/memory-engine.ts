@@ -1,5 +1,5 @@
-// Rows in memory: every read and write is answered at once, so there is nothing to roll back and no
-// read ever faults. With a directory, a checkpoint is a snapshot file there; the log does the rest.
+// An engine with all rows in memory. Every read and write is answered at once, so there is nothing to roll back and
+// no read faults. With a directory, a checkpoint is a snapshot file in it, and the log has the changes since.
 
 import { assert } from '../../universal-row/assert.ts';
 import { systemClock } from '../../universal-row/environment.ts';
@@ -156,7 +156,7 @@ export class MemoryEngine implements Engine {
     return this.#imported ?? (this.#export === undefined ? undefined : this.#exportEnded);
   }
 
-  /** One at a time; the one before must have been read to its end, or given up by `return`. */
+  /** Only one snapshot at a time. The previous one must have been read to its end, or ended by `return`. */
   exportSnapshot(wants: (table: number) => boolean = () => true): SnapshotExport {
     if (this.#export !== undefined) throw new Error('a snapshot is being taken already');
     if (this.#imported !== undefined) throw new Error('a snapshot is being imported');

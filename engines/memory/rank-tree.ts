@@ -13,7 +13,7 @@ const widthBits = 6;
 const mergeWidth = 40;
 
 export interface RankOrder {
-  /** Negative if the id comes before the place that is looked for, positive after it, 0 at it. */
+  /** Negative if the id is before the sought place, positive if it is after it, 0 if it is at it. */
   compare(id: number, score: number): number;
   scoreOf(id: number): number;
 }
@@ -90,7 +90,10 @@ export class RankTree {
     }
   }
 
-  /** How many ids come before the place the order is set to, at which `leaf` and `index` are then: behind the last id of a leaf maybe. */
+  /**
+   * Number of ids before the place that the order is set to. Sets `leaf` and `index` to that place, which may be
+   * behind the last id of a leaf.
+   */
   rank(): number {
     let node = this.root;
     let rank = 0;

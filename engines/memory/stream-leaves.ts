@@ -35,7 +35,7 @@ export interface LeafWatch {
 export const scratch = new LeafScratch();
 export const cursor = new LeafCursor();
 
-/** The leaf at `at` is meant where nothing else is said. */
+/** Methods work on the leaf at `at` unless they say otherwise. */
 export abstract class StreamLeaves implements Collection {
   readonly shape: Shape;
   held = false;

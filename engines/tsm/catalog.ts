@@ -1,5 +1,5 @@
-// Databases, their retention policies, and which shards there are. It is a function of the changes made:
-// numbers of shards are never used again, and nothing in here looks at a clock.
+// Databases, their retention policies, and the list of shards. The state depends only on the changes made: shard
+// numbers are never reused, and no clock is read.
 
 import {
   type CatalogChange,
@@ -41,7 +41,7 @@ interface DatabaseState {
 /** As JSON: the catalog in a manifest or a snapshot. */
 export interface CatalogState {
   nextShard: number;
-  /** Of the last change that had one. */
+  /** Order of the last change that had one. */
   order?: ChangeOrder | undefined;
   databases: {
     name: string;
@@ -62,9 +62,9 @@ type DatabaseSaved = CatalogState['databases'][number];
 /** Changes that the engine makes beyond those available to clients. */
 export type EngineChange =
   | CatalogChange
-  /** Made as it was elsewhere, without shards, in place of one of that name. */
+  /** Creates a database as it was saved elsewhere, without shards. Replaces a database of the same name. */
   | { readonly kind: 'adoptDatabase'; readonly database: string; readonly saved: DatabaseSaved }
-  /** In place of one that is called `to`. */
+  /** Renames a database. Replaces a database that is called `to`. */
   | { readonly kind: 'renameDatabase'; readonly database: string; readonly to: string };
 
 /** Makes the change, and returns the shards that it drops. */
@@ -148,7 +148,7 @@ export class Catalog {
 
   // ---- changes
 
-  /** Throws `SeriesError` when it cannot be. False: there is nothing to do. */
+  /** Whether the change has an effect. Throws `SeriesError` for an impossible change. */
   check(change: EngineChange): boolean {
     if (isBefore(orderOf(change), this.#order)) {
       throw new UnavailableError('a later change of the databases was made before this one');
@@ -172,7 +172,7 @@ export class Catalog {
     this.nextShard = Math.max(this.nextShard, span.number + 1);
   }
 
-  /** One that is not there is no error. */
+  /** Removes a shard. A missing shard is no error. */
   dropShard(number: number): void {
     const span = this.#shards.get(number);
     if (span === undefined) return;

@@ -58,7 +58,7 @@ export class EngineCheckpoints {
     });
   }
 
-  /** One at a time. Resolves to the index of the last entry in it. */
+  /** Makes one checkpoint at a time. Resolves to the index of the last log entry in the checkpoint. */
   make(): Promise<number> {
     const mine = this.#last
       .catch(() => {})

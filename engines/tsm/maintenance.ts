@@ -13,7 +13,7 @@ interface MaintenanceOptions {
   readonly coldAfterMs: number;
   /** When slices may run while writes wait. */
   slices(): MaintenanceSlices | undefined;
-  /** A head is flushed when reading one of its series goes through more values. At twice as many writes wait. */
+  /** Most values that a read of one series may go through before the head is flushed. At twice as many, writes wait. */
   readonly longestRead: number;
 }
 
@@ -151,7 +151,7 @@ export class Maintenance {
     }
   }
 
-  /** False when there is nothing to flush, or it is too early to try again. */
+  /** Flushes the largest head. Returns false if there is nothing to flush, or if it is too early to try again. */
   flushLargest(budgetMs: number, blocks: boolean): boolean {
     if (this.#options.clock.monotonic() < this.#flushAgainAt) return false;
     const live = this.#flushing ?? this.#nextToFlush();

@@ -29,14 +29,14 @@ export interface FieldInfo {
 export interface SeriesChoice {
   /** Asked once for a test, which is then put to at most `count` series. */
   chooser(count: number): (series: number) => boolean;
-  /** They may come in any order. */
+  /** The series may be returned in any order. */
   readonly isUnordered?: boolean;
 }
 
 export interface SeriesGroups {
-  /** By series, as it was asked about: the number of its group. */
+  /** Of each requested series: the number of its group. */
   readonly numbers: Uint32Array;
-  /** By number: the values of the tags, '' where there is none. */
+  /** By group number: the values of the tags, '' for a missing tag. */
   readonly values: readonly (readonly string[])[];
 }
 
@@ -51,7 +51,7 @@ export interface SeriesIndex {
 
   // Measurements
   readonly measurementCount: number;
-  /** -1 when there is none. Those whose series are all gone are still found. */
+  /** Number of a measurement; -1 if there is none. A measurement without live series is still found. */
   findMeasurement(name: string): number;
   addMeasurement(name: string): number;
   measurementName(measurement: number): string;
@@ -59,7 +59,10 @@ export interface SeriesIndex {
   liveSeriesOf(measurement: number): number;
 
   // Fields
-  /** By number. With the last series of a measurement its fields are forgotten, and have empty names from then on. */
+  /**
+   * By field number. When a measurement loses its last series, its fields are forgotten and have empty names from
+   * then on.
+   */
   fields(measurement: number): readonly FieldInfo[];
   findField(measurement: number, name: string): FieldInfo | undefined;
   addField(measurement: number, name: string, type: FieldType): FieldInfo;
@@ -88,13 +91,13 @@ export interface SeriesIndex {
   hasTagValue(measurement: number, tag: string, value: string): boolean;
   /** '' when the series has no such tag. */
   tagValue(series: number, tag: string): string;
-  /** Live series that match, ascending by the bytes of their keys. Of those added meanwhile it may have some. */
+  /** Live series that match, ascending by the bytes of their keys. The result may include series added meanwhile. */
   select(
     measurement: number,
     filter: SeriesFilter | undefined,
     choice?: SeriesChoice,
   ): Slices<Uint32Array>;
-  /** By position in `series`, all of one measurement: which group by the values of these tags. */
+  /** Groups the series, all of one measurement, by the values of these tags. The result is in the order of `series`. */
   group(measurement: number, series: Uint32Array, tags: readonly string[]): Slices<SeriesGroups>;
 
   /**
@@ -108,8 +111,8 @@ export interface SeriesIndex {
 }
 
 /**
- * Rows of one series as the parts hand them to each other: ascending, no time twice. Arrays may be longer
- * than `count`, and are the receiver's until its next call.
+ * Rows of one series as passed between the parts: ascending, no time twice. Arrays may be longer than `count`, and
+ * belong to the receiver until its next call.
  */
 export interface Rows {
   count: number;
@@ -145,7 +148,7 @@ export interface TsmWriter {
   /** All fields, by number: `columns[field.number]`. Called repeatedly for a long series. */
   add(series: number, measurement: number, rows: Rows): void;
   readonly bytes: number;
-  /** So much was written that it is to be synced before more is. */
+  /** The disk request to wait for, if so much was written that it must be synced before more is written. */
   overdue(): DiskWait | undefined;
   /** Index and footer; synced. */
   finish(): void;
@@ -169,15 +172,15 @@ export interface TsmFile {
   readonly series: Uint32Array;
   /** Whether `blocks` would find any. Cheaper. */
   touches(series: number, from: number, to: number): boolean;
-  /** Adds 1 by series number for each one that `blocks` would find any of. */
+  /** Adds 1 to the count of each series for which `blocks` would find a block. */
   countTouched(from: number, to: number, counts: Uint16Array): void;
   /** Numbers of the blocks of several series that touch [from, to]. */
   sharedBlocks(from: number, to: number): number[];
-  /** All there is in one of those. Not the receiver's to change. With `own` it is kept there and nowhere else. */
+  /** All rows of a shared block. The receiver must not change them. With `own` they are cached there only. */
   readShared(block: number, fields: readonly number[], own?: BlockCache): SharedRows;
   /** Blocks of a series that touch [from, to], ascending. Empty when it has none. */
   blocks(series: number, from: number, to: number): Block[];
-  /** By field number. Undefined where the block has not enough on record (it is shared with other series). */
+  /** Summaries by field number. Undefined if the block lacks the data, because it is shared with other series. */
   summary(
     block: Block,
     series: number,

@@ -1,5 +1,5 @@
-// A scan over several shards: the same series in several of them is one, and its cursor goes from shard to
-// shard in the direction of the scan.
+// A scan over several shards. The same series in several shards appears once, and its cursor goes from shard to shard
+// in the direction of the scan.
 
 import { sliceElements, type Slices } from '../../universal-row/slices.ts';
 import type { BlockSummary, SeriesRows } from '../../universal-row/series/column.ts';

@@ -1,5 +1,5 @@
-// One backup: the planes write their parts side by side, the control plane the metadata, and last the manifest
-// that makes them a backup.
+// One backup: the planes write their parts in parallel, the control plane writes the metadata, and the manifest is
+// written last. A backup without a manifest does not count.
 
 import { mkdirSync, rmSync } from 'node:fs';
 import type { BackupRequest, RunningJob } from '../../control/backup/backup-jobs.ts';

@@ -1,5 +1,4 @@
-// The data planes as backups and restores use them: those of this server, or of all nodes of its
-// cluster.
+// The data planes as seen by backups and restores: those of this server, or of all nodes of its cluster.
 
 import type { BackupOrder, BackupStatus } from '../../storage-node/backup/plane-backups.ts';
 import type {
@@ -14,7 +13,7 @@ export interface BackupPlane {
   readonly name: string;
   backup(order: BackupOrder): Promise<BackupStatus>;
   restore(order: RestoreOrder): Promise<RestoreStatus>;
-  /** Of the tables and tenants in `scope`, those whose rows or points the plane can write. */
+  /** Tables and tenants of `scope` whose rows or points the plane can write. */
   leads(scope: RestoreScope): Promise<LedScope>;
 }
 
@@ -55,7 +54,7 @@ export function ownPlanes(planes: Planes): BackupPlanes {
 
 const pollMs = 50;
 
-/** Asks all planes again and again until each is `ended`; gives up when the signal says so. */
+/** Asks all planes repeatedly until each is `ended`. Gives up when the signal aborts. */
 export async function untilAll<S>(
   planes: readonly BackupPlane[],
   signal: AbortSignal,

@@ -33,12 +33,12 @@ import type { Catalogs, TenantDocument } from './tenant-documents.ts';
 
 export interface RestoredTenant {
   name: string;
-  /** Its name in the backup. */
+  /** Name of the tenant in the backup. */
   from: string;
-  /** Made by this, with its users and tokens. */
+  /** Created by this restore, with its users and tokens. */
   created: boolean;
   state: TenantDefinition['state'];
-  /** `restored`: it has the backup's users. `kept`: it has its earlier ones. */
+  /** `restored`: the tenant has the users of the backup. `kept`: it has its earlier users. */
   users: 'restored' | 'kept';
   tables: (Omit<RestoredTable, 'table'> & { database: number })[];
   shards: RestoredShard[];
@@ -82,7 +82,7 @@ export async function runRestore(
   return { backup: plan.chain.at(-1)!.id, tenants };
 }
 
-/** Nothing is touched before every byte that is needed is known to be right. */
+/** Checks all required files before anything is changed. */
 async function checkFiles(
   { disk }: BackupContext,
   set: string,

@@ -71,7 +71,7 @@ export interface ClusterStatus {
    */
   readonly leader: number;
   readonly nodes: readonly (NodeDefinition & NodeReachability)[];
-  /** Nodes that vote about the metadata, and those that only have a copy. */
+  /** Nodes that vote in the metadata group, and nodes that only have a copy. */
   readonly voters: readonly number[];
   readonly learners: readonly number[];
 }
@@ -123,7 +123,7 @@ export interface ClusterMetadata {
 
   /** Whether the metadata are led here. The controller of the cluster runs where they are. */
   readonly isLeader: boolean;
-  /** Node that leads them, as far as is known here; 0 for none. */
+  /** The node that leads the metadata, as far as known here; 0 for none. */
   readonly leader: number;
   /** Told at each change of `leader`. Returns how to stop. */
   onLeader(listener: (isLeader: boolean, leader: number) => void): () => void;
@@ -135,7 +135,7 @@ export interface ClusterMetadata {
 
   /** Links of this node's control plane to all others of `nodes()`. */
   reachability(): readonly NodeReachability[];
-  /** Told when a node goes or comes. Returns how to stop. */
+  /** Calls the listener when a node becomes reachable or unreachable. Returns a function that removes the listener. */
   onReachable(listener: (node: number, reachable: boolean) => void): () => void;
 
   /** As the leader sees it. Rejects with `ControlError` when a leader is known and does not answer. */

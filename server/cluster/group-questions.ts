@@ -52,8 +52,8 @@ export async function groupMinutes(planes: Planes, span: MinuteSpan): Promise<Pl
 }
 
 /**
- * Resolves once the other node leads, as far as is known here. Throws when the group is not led on this node, and when the
- * other one does not take over in time.
+ * Resolves once the other node leads, as far as known here. Throws if the group is not led on this node, or if the
+ * other node does not take over in time.
  */
 export async function transferGroup(planes: Planes, { group, to }: TransferOrder): Promise<void> {
   for (const plane of Object.values(planes) as PlaneHost[]) {

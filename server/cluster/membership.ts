@@ -19,7 +19,7 @@ export interface MembershipView {
 
 type MembershipStep =
   | { kind: 'change'; changes: { node: number; to: 'voter' | 'learner' | 'removed' }[] }
-  /** Another voter is to lead, for this one is to go. */
+  /** Leadership goes to another voter, because this node is to be removed. */
   | { kind: 'transfer'; to: number };
 
 /** Voters that a cluster of so many nodes has: never an even number that could be avoided. */
@@ -57,7 +57,10 @@ function addNew({ nodes, voters, learners }: MembershipView): MembershipStep | u
   return { kind: 'change', changes: added.map(({ node }) => ({ node, to: 'learner' })) };
 }
 
-/** Members whose nodes are removed. A replacement comes in the same step, so that there are not fewer voters. */
+/**
+ * Removes members whose nodes are removed. A replacement joins in the same step, so the number of voters does not
+ * drop.
+ */
 function takeOut(view: MembershipView): MembershipStep | undefined {
   const { nodes, voters, learners, self } = view;
   const isThere = new Set(nodes.map(({ node }) => node));

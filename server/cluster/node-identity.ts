@@ -17,7 +17,7 @@ export interface KnownPeer {
 
 interface IdentityRecord extends NodeIdentity {
   format: number;
-  /** By which the cluster knows a node that asks again before it knows its number. */
+  /** Identifies a joining node to the cluster if it asks again before it knows its number. */
   joinId: string;
   /** The cluster is being formed: its first documents are perhaps not all there. */
   isForming: boolean;

@@ -1,4 +1,4 @@
-// The links of this node's log, and since when each of them stands or is down.
+// The links of this node's log, and the time since which each link is up or down.
 
 import type {
   Lane,

@@ -1,5 +1,5 @@
-// A server of several processes (`polyrow start --processes`): the first one holds its listening sockets, each of the others
-// is a node of a cluster of their own, and accepts connections from the same sockets.
+// A server of several processes (`polyrow start --processes`). The first process holds the listening sockets. Each
+// other process is a node of a cluster that these processes form, and accepts connections from the same sockets.
 
 import { lookup } from 'node:dns/promises';
 import net from 'node:net';

@@ -1,4 +1,4 @@
-// Signals that ask the server to stop. The first one is taken at its word; a second means now.
+// Signals that ask the server to stop. The first signal begins a graceful stop, a second signal stops at once.
 
 import { constants } from 'node:os';
 import { type Clock, systemClock } from '../../universal-row/environment.ts';

@@ -1,5 +1,5 @@
-// Changes of partitions on a node of a cluster: what their coordinator (server/cluster/partition-changes.ts) asks of the
-// groups that are led here, and what leaders ask each other.
+// Changes of partitions on a node of a cluster: requests of the coordinator (server/cluster/partition-changes.ts) to
+// groups that are led here, and requests between leaders.
 
 import {
   isPartition,
@@ -40,7 +40,7 @@ export interface PartitionOrders {
   readonly definition: TableDefinition;
 }
 
-/** Of a source or a target that is led here. */
+/** State of a source or target partition that is led here. */
 export interface LedPartition {
   readonly number: number;
   readonly mark?: PartitionMark | undefined;
@@ -59,7 +59,7 @@ interface ClusterPartitionsOptions {
 
 export const notLedHere = 'the partition is not led here';
 
-/** The answer, or that of another node, of one that does not lead the partition. */
+/** Whether the error, of this or another node, says that the node does not lead the partition. */
 export function isNotLed(error: unknown): boolean {
   return error instanceof Error && error.message === notLedHere;
 }

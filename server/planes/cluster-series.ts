@@ -83,15 +83,15 @@ interface ClusterSeriesOptions {
 
 /** From this level of a cluster on all nodes know tokens of sessions over HTTP. */
 const sessionLevel = 4;
-/** From this one on they know the order of changes of databases. */
+/** Nodes of this level and above know the order of database changes. */
 const orderLevel = 7;
-/** From this one on they know marks of deletions. */
+/** Nodes of this level and above know marks of deletions. */
 const markLevel = 8;
 /** Interval between checks whether the partitions of a tenant's series must be made equal. */
 const keepEvenMs = 1000;
 
 export class ClusterSeries {
-  /** Of all tenants whose series are led here, or are divided. */
+  /** Pods of all tenants whose series are led here, or are divided. */
   readonly store: SeriesPods;
   readonly forwarder: Forwarder;
   readonly #options: ClusterSeriesOptions;

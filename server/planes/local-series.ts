@@ -19,11 +19,11 @@ import { podIds } from './pod-ids.ts';
 type PodOptions = Parameters<typeof openSeriesPod>[0];
 
 interface LocalSeriesOptions extends Omit<PodOptions, 'engine' | 'directory' | 'podId' | 'report'> {
-  /** Of all time series, in the data directory. */
+  /** Directory of all time series, inside the data directory. */
   directory: string;
   /** Partitions that there should be; 0 as the directory has it. */
   partitions: number;
-  /** One of so many engines that share the memory. */
+  /** Creates one of `engines` engines that share the memory. */
   newEngine: (directory: string, engines: number) => PortableSeriesEngine;
   report: PodOptions['report'];
 }
@@ -31,7 +31,7 @@ interface LocalSeriesOptions extends Omit<PodOptions, 'engine' | 'directory' | '
 export class LocalSeries {
   /** By partition. */
   readonly pods: readonly SeriesPod[];
-  /** The pod itself where there is one. */
+  /** The pod itself if there is only one. */
   readonly store: Partition;
 
   static async open(options: LocalSeriesOptions): Promise<LocalSeries> {

@@ -66,7 +66,7 @@ export interface PlaneCluster {
   id: number;
   /** Number of this node. */
   node: number;
-  /** How often the node has been started, told to peers so that they know a restarted one. */
+  /** Number of starts of the node. Peers use it to recognise a restarted node. */
   incarnation: number;
   /** All nodes have it. */
   secret: Uint8Array;
@@ -89,16 +89,16 @@ interface PlaneCalls {
   /** Why it should get no traffic, as a disk that is full; [] when all is well. */
   health(): string[];
   /**
-   * The whole catalog after a change. Once answered, nothing is done by the old one any more. Throws, and
-   * keeps the old one, when a table that is to change its model holds rows.
+   * Replaces the catalog after a change. Once answered, no operation uses the old catalog. Throws, and keeps the old
+   * catalog, when a table that should change its model holds rows.
    */
   tables(tables: readonly TableDefinition[]): void;
   /** As `tables`, for the databases of InfluxDB. */
   seriesTables(tables: readonly SeriesTableDefinition[]): void;
-  /** Another engine for all tables that have no definition. Throws when one of them holds rows. */
+  /** Sets the engine of all tables without a definition. Throws when one of them holds rows. */
   defaultModel(model: TableModel): void;
   rowCount(table: number): number;
-  /** Begins the change that the table's placement tells of; one that runs already goes on. */
+  /** Begins the change given in the table's placement. A change in progress continues. */
   changePartitions(table: TableDefinition): void;
   partitionChange(table: number): PartitionChangeStatus;
   /** Answered when it has ended. */
@@ -117,13 +117,13 @@ interface PlaneCalls {
    */
   tenancy(update: TenancyUpdate): void;
   /**
-   * Deletes all data of the tenant with this number, which is `dropping`; none of its clients is left. Once
-   * answered the deletion survives a crash. A tenant of which there is nothing is no error.
+   * Deletes all data of the tenant with this number, whose state is `dropping` and which has no clients left. Once
+   * answered, the deletion survives a crash. A tenant without data is no error.
    */
   dropTenant(number: number): void;
   /** Usage of tenants that changed after the snapshot of that number; 0 for all. */
   usage(since: number): MeterSnapshot;
-  /** Tenants with a limit on request units, and how near they are to it. */
+  /** Tenants with a limit on request units, and how near they are to their limit. */
   admission(query: AdmissionQuery): TenantAdmission[];
   /**
    * Units that tenants spent and lacked under their request unit limits, of which this node has a
@@ -136,7 +136,7 @@ interface PlaneCalls {
   top(query: TopQuery): TopEntry[];
   /** The newest first. */
   slowlog(query: SlowlogQuery): SlowlogEntry[];
-  /** Queries of a tenant that run here; with `kill` the one of that id alone, which is ended. */
+  /** Queries of a tenant that run here. `kill` ends the query with that id, and returns only that query. */
   queries(of: { tenant: number; kill?: number | undefined }): ShownQuery[];
   /** The newest first. */
   steps(query: SlowlogQuery): StepEntry[];
@@ -146,11 +146,11 @@ interface PlaneCalls {
   createDatabase(database: DatabaseName): void;
   /** One that is not there is no error. */
   dropDatabase(database: DatabaseName): void;
-  /** A step of a backup: each is answered at once, and its work goes on. */
+  /** A step of a backup. It is answered at once, and its work continues in the background. */
   backup(order: BackupOrder): BackupStatus;
   /** A step of a restore. Work ended by the last step is undone before it is answered. */
   restore(order: RestoreOrder): RestoreStatus;
-  /** Of these tables, partitions and tenants, those whose rows or points can be written here. */
+  /** Tables, partitions and tenants of `scope` whose rows or points can be written here. */
   leads(scope: RestoreScope): LedScope;
   /** Starts serving, for a plane whose listening was deferred. */
   listen(): Endpoint[];
@@ -161,8 +161,8 @@ interface PlaneCalls {
   /** Units served by each of those replicas, minute by minute, and what the plane can serve. */
   groupMinutes(span: MinuteSpan): PlaneMinutes;
   /**
-   * Gives the lead of a group that this node leads to the replica on another node. Answered once that leads; throws
-   * where this node does not lead it, and where the other one cannot take over in time.
+   * Transfers the leadership of a group from this node to the replica on another node. Answered once the other node
+   * leads. Throws if this node does not lead the group, or if the other node does not take over in time.
    */
   transferGroup(order: { group: number; to: number }): void;
   /** A live setting was changed from outside. */

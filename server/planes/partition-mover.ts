@@ -1,5 +1,5 @@
-// Copies one partition of a group that is led here to those that take its place, in groups that may be led elsewhere, while
-// clients continue. It is frozen for the last rows alone.
+// Copies one partition of a group that is led here to the partitions that replace it, in groups that may be led
+// elsewhere, while clients continue. The partition is frozen only for its last rows.
 
 import { MarkState, type PartitionQuestion } from '../../contracts/partition-map.ts';
 import type { TableDefinition } from '../../control/metadata/table-definition.ts';

@@ -22,7 +22,7 @@ interface PlaneAdmissionOptions {
   /** Account that is charged for a tenant's use. */
   accountOf: (tenant: number) => TenantAccount | undefined;
   pod: PodAdmission;
-  /** Nodes of the cluster: each has an equal share of all limits until it is told another one. */
+  /** Number of nodes of the cluster. Each node has an equal share of all limits until it is assigned another share. */
   nodes: number;
   /** A tenant comes near its quota. */
   warn: (fields: Record<string, unknown>, message: string) => void;
@@ -83,8 +83,8 @@ export class PlaneAdmission {
   }
 }
 
-// A body of points can cost many seconds of a quota. All of it is owed: were a part forgiven, large bodies would be a
-// way around the quota. It is paid at once when the quota is raised or taken away.
+// A large body of points can cost many seconds of a quota. All of its cost is owed: if a part were forgiven, large
+// bodies would bypass the quota. The debt is cleared at once when the quota is raised or removed.
 const debtSeconds = { redis: 10, influx: 3600 } as const;
 
 /** Without metering no request has a known cost: then nothing is limited. */

@@ -1,6 +1,6 @@
-// The function libraries of a plane's tenants: they are rows of tables of their own (library-tables.ts) in the pod of
-// the default model, and compiled ones in memory. At a start, and where rows come by other ways than commands, the
-// compiled ones are made from the rows.
+// Function libraries of a plane's tenants. They are rows in tables of their own (library-tables.ts) in the pod of the
+// default model, with compiled copies in memory. The compiled copies are made from the rows at a start, and when rows
+// arrive by other ways than commands.
 
 import {
   isLibraryTable,

@@ -1,4 +1,5 @@
-// Watches a plane's thread for steps that take too long: tells the log, counts them, and keeps them for `polyrow slowlog`.
+// Watches the thread of a plane for steps that take too long: logs them, counts them, and keeps them for `polyrow
+// slowlog`.
 
 import { appendFileSync } from 'node:fs';
 import { type LongStep, stepCauses, StepWatch } from '../../access/admission/step-watch.ts';

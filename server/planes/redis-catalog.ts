@@ -1,4 +1,4 @@
-// The catalog of tables as the Redis plane goes by it: which engines it needs, and where the rows of each table are.
+// The catalog of tables as the Redis plane uses it: the engines it needs, and the location of each table's rows.
 
 import type { Route, Router } from '../../access/gateway/router.ts';
 import type { RemoteExecutor } from '../../access/gateway/pods/remote-executor.ts';

@@ -43,7 +43,7 @@ interface RedisPodsOptions {
 const emptyServerBytes = 768 * 1024;
 
 export class RedisPods {
-  /** The one copy of each model's tables; none in a cluster, where `cluster` has the replicas. */
+  /** The single copy of each model's tables. Empty in a cluster, where `cluster` has the replicas. */
   readonly byModel = new Map<TableModel, Pod>();
   cluster: ClusterRows | undefined;
   readonly #options: RedisPodsOptions;
@@ -76,7 +76,7 @@ export class RedisPods {
     return pod;
   }
 
-  /** The pod of a table or partition; in a cluster undefined where this node has no replica of it. */
+  /** The pod of a table or partition. In a cluster, undefined if this node has no replica of it. */
   ofTable(number: number): Pod | undefined {
     if (this.cluster !== undefined) return this.cluster.podOf(number);
     return this.ofModel(this.#options.tables.modelOf(number));
@@ -163,7 +163,7 @@ export class RedisPods {
     else for (const pod of this.local()) pod.setFsync(policy);
   }
 
-  /** Several pods share the limit: each may use the rest of it. */
+  /** Several pods share the memory limit. Each may use what the others leave. */
   setMemoryLimit(): void {
     const shares = this.#ofMemory();
     const used = shares.map((pod) => pod.engineStats().usedBytes);

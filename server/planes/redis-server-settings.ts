@@ -1,4 +1,4 @@
-// Settings as the server of Redis goes by them: at its start, and whenever one of them is changed.
+// Applies settings to the Redis server, at its start and whenever a setting changes.
 
 import { resolve } from 'node:path';
 import { randomBytes } from 'node:crypto';

@@ -94,7 +94,7 @@ export class RedisTables {
     return new Map(Array.from(this.#partitions, ([number, { table }]) => [number, table]));
   }
 
-  /** A table, or a partition that a definition here tells of. */
+  /** Whether the number is a table, or a partition that a definition here contains. */
   knows(number: number): boolean {
     return !isPartition(number) || this.#partitions.has(number);
   }
@@ -111,7 +111,7 @@ export class RedisTables {
     return this.mapOf(table).partitions;
   }
 
-  /** Its rows are not under its own number. */
+  /** Whether the table's rows are stored under other numbers than its own. */
   isDivided(table: number): boolean {
     const placement = this.#definitions.get(table)?.placement;
     return placement !== undefined && placement.partitions[0]!.number !== table;

@@ -5,7 +5,7 @@ import { withoutSecrets } from '../../control/admin/audit/without-secrets.ts';
 import type { TenantCatalog } from '../../control/tenants/tenant-catalog.ts';
 import type { ControlHandlers } from './messages.ts';
 
-/** `plane` is whose clients they are. Every change leaves an audit record, as one by the admin API does. */
+/** `plane` is the plane of the clients. Every change writes an audit record, like a change through the admin API. */
 export function userHandlers(
   plane: string,
   tenants: TenantCatalog,

@@ -18,7 +18,7 @@ interface HostPort {
 interface ClusterAddresses {
   /** Where the node listens for others. */
   listen: HostPort;
-  /** By which others reach it. */
+  /** Address at which other nodes reach this node. */
   advertise: string;
   seeds: HostPort[];
 }

@@ -23,7 +23,7 @@ export class LiveConfig {
     return { ...this.#config };
   }
 
-  /** Takes on a value known to be good and tells the listeners, if it is another one. */
+  /** Sets a valid value, and notifies the listeners if it differs from the old value. */
   set(key: ConfigKey, value: ConfigValue): void {
     if (this.#config[key] === value) return;
     (this.#config as Record<ConfigKey, ConfigValue>)[key] = value;

@@ -1,5 +1,5 @@
-// From flags, environment and file to one configuration. A flag wins over the environment, that over the
-// file, that over the default. All that is wrong is reported at once, and says where it came from.
+// Combines flags, environment and file into one configuration. A flag takes precedence over the environment, the
+// environment over the file, and the file over the default. All errors are reported at once, each with its origin.
 
 import { readFileSync } from 'node:fs';
 import { parse, TomlError } from 'smol-toml';
@@ -190,7 +190,7 @@ function textOf(setting: Setting, value: unknown): string | undefined {
   return isNumber && typeof value === 'number' ? String(value) : undefined;
 }
 
-/** A node of a cluster whose data is to survive the loss of any machine. */
+/** Whether this is a node of a cluster whose data must survive the loss of any machine. */
 function keepsCopies(config: Config): boolean {
   return config['cluster.listen'] !== '' && config['cluster.replicas'] > 1;
 }

@@ -1,6 +1,6 @@
-// An engine whose last entries can still be undone: those that a leader has evaluated and that are
-// not known to be committed. Their undo records are kept by log position until the outcome is
-// known. For replicated logs only: where no entry can be lost, pods use the engine itself.
+// An engine whose last entries can still be undone: entries that a leader has evaluated and that are not known to be
+// committed. Their undo records are kept by log position until the outcome is known. For replicated logs only: where
+// no entry can be lost, pods use the engine directly.
 //
 // Only committed rows leave the engine. For a checkpoint, an export or a batch to disk, all
 // uncommitted entries are undone, the state is taken, and they are redone, within one tick: undoing
@@ -246,7 +246,10 @@ export class AheadEngine implements Engine, AheadOwner {
     this.#undoOpen(changes);
   }
 
-  /** Forgets how to undo the open entry: for a pod whose log loses nothing, and whose engine cannot undo by itself. */
+  /**
+   * Discards the undo records of the open entry. For a pod whose log loses nothing and whose engine cannot undo by
+   * itself.
+   */
   keepOpen(): void {
     this.#release(this.#open.clear());
   }

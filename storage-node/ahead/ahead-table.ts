@@ -1,5 +1,5 @@
-// A table of an engine whose writes can be undone: before each one, how to undo it goes to the undo log. Reads are the
-// engine's own.
+// A table whose writes can be undone: before each write, its undo record goes to the undo log. Reads are those of the
+// engine.
 
 import type { Slice } from '../../universal-row/bytes.ts';
 import {

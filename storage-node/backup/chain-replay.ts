@@ -79,8 +79,8 @@ class Replay {
 }
 
 /**
- * Replays of chains whose backups are checked one after the other: each continues from the end of
- * the last one.
+ * Replays of chains whose backups are checked one after the other. Each replay continues from the end of the previous
+ * one.
  */
 export class ChainReplays {
   readonly #scratch: string;

@@ -12,7 +12,7 @@ class BrokenChainError extends Error {
   override readonly name = 'BrokenChainError';
 }
 
-/** The backups up to `id`, from the full one on. `read` throws for one that is not there or damaged. */
+/** The backups up to `id`, beginning with the full backup. `read` throws for a missing or damaged backup. */
 export function chainOf(id: string, read: (id: string) => BackupManifest): BackupManifest[] {
   const chain = [read(id)];
   for (;;) {
@@ -49,7 +49,7 @@ export function podsOf(chain: readonly BackupManifest[]): string[] {
   return chain.at(-1)!.parts.map(podOf);
 }
 
-/** The parts of a pod that are needed, oldest first: the last that has everything, and those after it. */
+/** The parts of a pod that a restore needs, oldest first: the last full part and all parts after it. */
 export function partsOf(chain: readonly BackupManifest[], pod: string, set: string): PlacedPart[] {
   const parts: PlacedPart[] = [];
   for (const { id, parts: all } of chain.toReversed()) {

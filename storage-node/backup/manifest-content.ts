@@ -14,8 +14,8 @@ export interface TableCount {
   readonly table: number;
   readonly rows: number;
   /**
-   * Over all of them, as `RowTally` has it. Of an incremental part, if it was asked for; a full one has the rows
-   * themselves.
+   * Checksum over all rows, as `RowTally` computes it. An incremental part has it if it was requested; a full part
+   * has the rows themselves.
    */
   readonly checksum?: string;
 }
@@ -38,9 +38,7 @@ export interface PodPart {
    * series.
    */
   readonly model: string;
-  /**
-   * In a cluster a pod has one group of replicas: its number. Indexes are those of the group's log.
-   */
+  /** In a cluster: number of the pod's group of replicas. Indexes are those of the group's log. */
   readonly group?: number;
   /** For a group of time series: the number of its tenant. */
   readonly tenant?: number;

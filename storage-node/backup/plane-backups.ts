@@ -1,5 +1,6 @@
-// The backups of one plane: its pods' parts, made one after the other, all as of the moment they were begun.
-// The control plane orders, asks how it goes, and says in the end whether the backup has become whole.
+// The backups of one plane: the parts of its pods, made one after the other, all as of the moment at which they were
+// begun. The control plane orders a backup, polls its progress, and reports at the end whether the backup is
+// complete.
 
 import { libraryTable } from '../../contracts/tenancy/library-tables.ts';
 import { ownerOf, isShadowDatabase, isShadowTable } from './shadow.ts';
@@ -32,8 +33,8 @@ export type BackupOrder =
   | { readonly action: 'status'; readonly id: string }
   | { readonly action: 'cancel'; readonly id: string }
   /**
-   * The backup is complete, as part of this chain: the next one may continue from it on any node
-   * with a copy of the log.
+   * The backup is complete and belongs to this chain. The next backup may continue from it on any node with a copy of
+   * the log.
    */
   | {
       readonly action: 'keep';

@@ -1,5 +1,5 @@
-// The restores of one plane. A restore is loaded and compared first; then, when the control plane says that
-// the other plane has come as far, it takes effect at once.
+// The restores of one plane. A restore is first loaded and compared. It takes effect at once when the control plane
+// reports that the other plane is ready.
 
 import type { RestoredShard, RestoredTable } from './restore-report.ts';
 import type { PlacedPart } from './chain.ts';
@@ -34,7 +34,7 @@ export interface RestoreScope {
   readonly tenants: readonly number[];
 }
 
-/** What a plane leads of it. */
+/** The part of the scope that a plane leads. */
 export interface LedScope extends RestoreScope {
   /** Tenants whose time series are in several groups, and which of these it leads, from 0 on. */
   readonly divided?: readonly {

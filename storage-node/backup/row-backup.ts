@@ -46,7 +46,7 @@ export class RowBackup implements PartBackup {
   readonly #reason: string | undefined;
   readonly #background: BackgroundWork | undefined;
   readonly #pins: LogPins | undefined;
-  /** Rows are counted as they are read: those that the engine counts may be ahead of the commit. */
+  /** Rows are counted as they are read, because the engine's counts may be ahead of the commit. */
   readonly #countsAll: boolean;
   #tables: TableCount[];
   readonly #writer: ChunkWriter;
@@ -61,8 +61,8 @@ export class RowBackup implements PartBackup {
   #began = false;
 
   /**
-   * Fixes the point. Waits for a checkpoint under way, for an engine makes one export at a time, and for
-   * long commands, of which a part would be in it.
+   * Fixes the point of the backup. Waits for a checkpoint in progress, because an engine makes one export at a time,
+   * and for long commands, which would be included in part.
    */
   static async begin(options: RowBackupOptions): Promise<RowBackup> {
     const { pod } = options;

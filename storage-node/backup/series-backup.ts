@@ -1,5 +1,5 @@
-// A pod's time series as part of a backup: the catalog whole, and the points of all shards, or of those
-// that have changed since the backup before. Most shards are of the past, and do not.
+// A pod's time series as part of a backup: the whole catalog, and the points of all shards or of the shards that have
+// changed since the previous backup. Most shards are in the past and do not change.
 
 import type { SeriesShard } from '../../engines/series-engine.ts';
 import type { SeriesBackgroundWork } from '../background-work.ts';

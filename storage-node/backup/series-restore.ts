@@ -31,7 +31,7 @@ export interface TenantMove {
 interface SeriesRestoreOptions {
   disk: ChunkDisk;
   pod: SeriesPod;
-  /** The pod's place among those of time series; those that lack it are undivided. */
+  /** Position of the pod among those of time series; absent if time series are undivided. */
   place?: SeriesPlace;
   /** The parts of each pod of the backup that has series of this one, oldest first. */
   sources: readonly (readonly PlacedPart[])[];
@@ -101,7 +101,7 @@ export class SeriesRestore {
     return this.#compare(wanted, await this.#sums());
   }
 
-  /** The databases take their names, and those that the tenants had before go, in one entry of the log. */
+  /** Gives the restored databases their names and drops the tenants' previous databases, in one log entry. */
   async commit(): Promise<void> {
     this.refuseRows();
     const { pod } = this.#options;
@@ -130,7 +130,7 @@ export class SeriesRestore {
     await dropShadowDatabases(this.#options.pod);
   }
 
-  /** The shadow database of a database in the backup; undefined for one that is not asked for. */
+  /** The shadow database of a database in the backup; undefined if the database was not requested. */
   readonly #rename = (database: string): string | undefined => {
     const { tenant, name } = ownerOf(database);
     const to = this.#targets.get(tenant);

@@ -1,4 +1,4 @@
-// What a partition of time series takes of a backup of another number of partitions.
+// Selects what a partition of time series needs from a backup with another number of partitions.
 
 import { type SeriesShare, SeriesShareError } from '../../engines/series-engine.ts';
 import { maxShardSeconds } from '../../engines/tsm/parts.ts';

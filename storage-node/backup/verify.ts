@@ -1,6 +1,6 @@
-// Looks whether backups can be restored: every file byte by byte, every record decoded, every count compared
-// with the manifest, whether the chain behind each is whole, and whether it comes to the rows that there were. It needs no
-// server, and changes nothing.
+// Checks whether backups can be restored. It reads every file byte by byte, decodes every record, compares every
+// count with the manifest, and checks that each chain is complete and yields the original rows. It needs no server
+// and changes nothing.
 
 import { ExportTally } from '../../engines/tsm/ops/export-tally.ts';
 import type { Disk } from '../../universal-row/environment.ts';

@@ -1,4 +1,4 @@
-// Tells one run of the operating system from the next: what a process has written and not synced is lost between them.
+// Identifies a boot of the operating system. Unsynced writes of a process are lost between two boots.
 
 import { readFileSync } from 'node:fs';
 

@@ -1,5 +1,5 @@
-// Makes room in memory by dropping rows, as `maxmemory-policy` says. The rows that go are of the tenant whose command
-// needs the room, never of another one; some are sampled, and the best of them goes, as Redis does it.
+// Makes room in memory by dropping rows according to `maxmemory-policy`. Only rows of the tenant whose command needs
+// the room are dropped. Some rows are sampled and the best candidate is dropped, as in Redis.
 
 import type { TableSpan } from '../../universal-row/command.ts';
 import type { Rng } from '../../universal-row/environment.ts';

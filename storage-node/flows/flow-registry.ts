@@ -4,7 +4,7 @@ import { Action } from '../../universal-row/command.ts';
 import { FlowError, inOrder, predecessors, type Task, type TaskPlace } from './flow.ts';
 import { standardFlows, type StandardFlows } from './standard-flows.ts';
 
-/** Where a task goes, and for which commands. It needs `before` or `after`. */
+/** Position of a task, and the commands for which it runs. `before` or `after` is required. */
 export interface Placement {
   /** Tasks that wait for this one. */
   before?: string | readonly string[];
@@ -17,7 +17,7 @@ export interface Placement {
 }
 
 export interface FlowLimits {
-  /** Milliseconds a command may take until its answer stands; Infinity for no limit. */
+  /** Milliseconds until a command must have its final answer; Infinity for no limit. */
   deadlineMs: number;
   /** Tasks of one command that wait at the same time. */
   fanOut: number;
@@ -53,8 +53,8 @@ export class FlowRegistry<C> {
   }
 
   /**
-   * Adds a task to every flow it is for. Throws `FlowError`, and adds nothing, when one of those flows
-   * would be impossible. Pods look once, when they are made.
+   * Adds a task to every matching flow. Throws `FlowError`, and adds nothing, if one of these flows would be
+   * impossible. Pods read the registry once, when they are created.
    */
   register(task: Task<C>, place: Placement): this {
     const entry: Registered<C> = {
@@ -127,7 +127,7 @@ function listOf(names: string | readonly string[] | undefined): readonly string[
   return typeof names === 'string' ? [names] : names;
 }
 
-/** What the pod does in one go cannot be interrupted, and what came before it cannot be undone. */
+/** Fused tasks of the pod cannot be interrupted, and tasks before them cannot be undone. */
 function checkCanBeDone<C>(flow: string, tasks: readonly FlowTask<C>[]): void {
   const fused = tasks.filter((task) => task.fused).map((task) => task.name);
   const ahead = predecessors(tasks, fused);

@@ -25,7 +25,7 @@ interface Hold {
 
 const maxTimerMs = 2 ** 31 - 1;
 
-/** One request on its way through one flow, or several in turn. */
+/** One request that passes through one flow, or through several in turn. */
 export class FlowRun<C> implements FlowControl {
   readonly context: C;
   deadlineAt: number;

@@ -1,4 +1,4 @@
-// Answers to commands that take their time: given in a later tick, the long ones by parts.
+// Answers to slow commands. They are sent in a later tick, long answers in parts.
 
 import type { LocalPod } from '../../contracts/local-pod.ts';
 import type { Command, NotRun } from '../../universal-row/command.ts';

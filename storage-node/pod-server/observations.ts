@@ -1,4 +1,4 @@
-// Rows that a gateway wants to hear of: those that commands wait for, and those that are watched.
+// Rows that a gateway observes: rows that commands wait for, and watched rows.
 
 import type { Executor, RowObserver } from '../../universal-row/executor.ts';
 

@@ -1,5 +1,5 @@
-// One request of a gateway to a pod of time series, from its bytes to the end of its answer. It works in time slices,
-// and writes no more of the answer than the gateway takes.
+// One request of a gateway to a pod of time series, from its bytes to the end of its answer. It runs in time slices,
+// and writes no more of the answer than the gateway accepts.
 
 import { TimeSlice } from '../../contracts/pod-admission.ts';
 import {
@@ -46,7 +46,7 @@ const sliceMs = 8;
 /** Thrown inside a request that the gateway has cancelled. */
 class Cancelled extends Error {}
 
-/** What is asked for, behind the head. */
+/** The request after its header. */
 type Asked =
   | { kind: 'write'; database: string; policy: string; batch: PointBatch }
   | { kind: 'change'; change: CatalogChange; administers: boolean }

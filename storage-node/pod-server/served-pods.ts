@@ -50,7 +50,7 @@ export interface PodTicks {
   beginTick(): void;
   /** Commands ran on the pod: their writes go to the log at the end of the tick. */
   ran(pod: LocalPod): void;
-  /** There are answers to send at the tick's end: from the pod, whose `losses` were as many when it evaluated them. */
+  /** There are answers to send at the end of the tick. `losses` is the pod's count when it evaluated them. */
   answered(answers: Answers, pod: LocalPod | undefined, losses: number): void;
   /** Ends the processing of a read. */
   readEnd(): void;

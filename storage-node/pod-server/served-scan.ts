@@ -1,5 +1,5 @@
-// A scan that a gateway reads: its cursors, each of which sends as many bytes as the gateway has credited it. What a
-// cursor sends beyond that is never more than a row.
+// A scan that a gateway reads. Each cursor sends as many bytes as the gateway has credited, and exceeds the credit by
+// at most one row.
 
 import { type PodAdmission, TimeSlice } from '../../contracts/pod-admission.ts';
 import { writeError } from '../../contracts/series-protocol/answers.ts';

@@ -43,7 +43,7 @@ export interface SeriesServerOptions {
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 }
 
-/** What the links share. */
+/** State that the links share. */
 export interface SeriesHost {
   readonly options: SeriesServerOptions;
   readonly keys: GroupSeriesKeys;

@@ -221,8 +221,8 @@ export interface PartitionLog {
   /** Calls back with `committed` once all that was committed before the call is applied here, or with `unknown`. */
   readBarrier(then: (outcome: Outcome) => void): void;
   /**
-   * Transfers the leadership to another voter, once the evaluated entries are settled; meanwhile
-   * the pod is paused. It may fail; check the role.
+   * Transfers the leadership to another voter, once the evaluated entries are settled. The pod is paused meanwhile.
+   * The transfer may fail: check the role.
    */
   transfer(to: number): void;
   /** One change at a time; false when this replica cannot begin it now. */

@@ -272,7 +272,7 @@ function bothOf(first: AdmittedRequest, second: AdmittedRequest): AdmittedReques
   };
 }
 
-/** Whole seconds. */
+/** Converts milliseconds to whole seconds for Retry-After, with an upper limit. */
 function retryAfter(ms: number): number {
   return Math.min(longestRetrySeconds, Math.ceil(ms / 1000));
 }
@@ -282,7 +282,7 @@ function quotaText({ name }: TenantLimiter, afterMs: number, kind?: string): str
   return `RU limit, tenant=${name}${ofKind} retry after ${retryAfter(afterMs)} s`;
 }
 
-/** 5xx with the word `timeout` over 1.x, whose clients drop the points after any 4xx. */
+/** Status 429 for v2. For 1.x a 500 with the word `timeout`, because those clients drop the points after any 4xx. */
 function refusal(limiter: TenantLimiter, afterMs: number, isV2: boolean): HttpError {
   const text = quotaText(limiter, afterMs);
   return new HttpError(isV2 ? 429 : 500, isV2 ? text : `timeout: ${text}`, {

@@ -1,4 +1,4 @@
-// Which queries are alike: those whose texts differ only in values, as the times that a dashboard asks about.
+// Groups queries whose texts differ only in values, such as the times that a dashboard asks about.
 
 /** Beyond these many characters nothing is looked at. */
 const looksAt = 4096;

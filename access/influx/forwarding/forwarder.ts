@@ -53,7 +53,7 @@ interface ForwarderOptions {
   dividedOf?: (tenant: number) => DividedSeries | undefined;
   /** For each group of the tenant: the last entry of its log that answers of this process may have seen. */
   seenOf?: (tenant: number) => readonly { readonly group: number; readonly index: number }[];
-  /** Bounds of reads of a database that has such properties. */
+  /** Staleness bounds of reads, for a database whose properties set them. */
   boundsOf?: (tenant: number, database: string) => ReadBounds | undefined;
   /** Whether all nodes hand out tokens of sessions. */
   knowsSessions?: () => boolean;
@@ -114,7 +114,7 @@ export class Forwarder {
     return session === undefined || catchUp(session, replica.group, replica.log);
   }
 
-  /** The one place that decides between forwarding exchanges whole (undefined), and asking all groups from here. */
+  /** Decides between forwarding exchanges whole (undefined) and asking all groups from this node. */
   dividedOf(tenant: number): DividedSeries | undefined {
     return this.#options.dividedOf?.(tenant);
   }
@@ -125,7 +125,7 @@ export class Forwarder {
     return reads ?? this.#options.boundsOf?.(tenant, parameters.get('db'));
   }
 
-  /** Adds what an answer of this process may have seen of the tenant. */
+  /** Adds the log positions that an answer of this process may reflect to the session. */
   answered(session: SeenState, tenant: number): void {
     for (const { group, index } of this.#options.seenOf?.(tenant) ?? []) session.saw(group, index);
   }
@@ -177,7 +177,7 @@ export class Forwarder {
     return agent;
   }
 
-  /** Nodes that are gone, or have moved, keep no links. */
+  /** Sets the known nodes. Closes links to nodes that were removed or have moved. */
   setNodes(nodes: Iterable<LeadingNode>): void {
     const known = new Set(Array.from(nodes, ({ node, host, port }) => `${node} ${host} ${port}`));
     for (const [key, agent] of this.#agents) {

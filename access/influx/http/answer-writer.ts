@@ -13,8 +13,8 @@ export interface AnswerWriter {
   rows(piece: ResultSeries, from: number, to: number): void;
   endStatement(messages: readonly Message[]): void;
   /**
-   * In place of `endStatement`, and of all that was written of the statement unless bytes were taken.
-   * `skipped` statements after it are not executed, and say so: see `notExecuted`.
+   * Called in place of `endStatement`. Replaces everything written of the statement, unless bytes of it were already
+   * sent. The `skipped` statements after it are not executed, and are answered with `notExecuted`.
    */
   failStatement(error: string, skipped: number): void;
   /** After the last statement. */
@@ -25,7 +25,7 @@ export interface AnswerWriter {
 export const defaultChunkSize = 10_000;
 
 /**
- * InfluxDB's answer for a statement behind one that failed. It has the number of the failed one,
- * whose own error is lost where answers are merged.
+ * InfluxDB's answer for a statement after a failed one. It carries the number of the failed statement, whose own
+ * error is lost where answers are merged.
  */
 export const notExecuted = 'not executed';

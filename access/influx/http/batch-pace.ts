@@ -1,11 +1,11 @@
-// Points of a batch, so that it is read and stored within some milliseconds, which is one step of the thread. A point
-// takes ten times as long while the code is not compiled yet, and one with many fields takes longer than one with a few.
+// Chooses the number of points of a batch, so that reading and storing a batch takes a few milliseconds, which is one
+// step of the thread. A point takes ten times as long before the code is compiled, and more fields take longer.
 
 import { defaultLineParserLimits } from '../line-protocol/line-parser.ts';
 
 const firstRows = 500;
 const leastRows = 250;
-/** A step of less than `shortMs` may become longer, and one of more than `longMs` is to become shorter. */
+/** Thresholds in milliseconds: a step below `shortMs` may grow, a step above `longMs` must shrink. */
 const shortMs = 3;
 const longMs = 6;
 
@@ -13,7 +13,7 @@ export class BatchPace {
   /** Most points of the next batch. */
   rows = firstRows;
 
-  /** A batch of so many points took so long. */
+  /** Reports that a batch of `rows` points took `ms` milliseconds. */
   took(rows: number, ms: number): void {
     if (ms > longMs) this.rows = Math.max(leastRows, this.rows >> 1);
     // A batch that ended for another reason tells nothing of a larger one.

@@ -52,8 +52,8 @@ export class ClusterExchanges {
   }
 
   /**
-   * Whether this node has answered the exchange, by asking all groups of the tenant. Changes of databases and policies
-   * have one order, which the node that leads the first partition gives them, so those go on to it.
+   * Whether this node has answered the exchange itself, by asking all groups of the tenant. Changes of databases and
+   * policies are ordered by the node that leads the first partition, and are forwarded to that node.
    */
   async #isGathered(
     exchange: Exchange,

@@ -95,9 +95,9 @@ export class Exchange implements StepSource {
   gatewayRequest: AdmittedRequest | undefined;
   /** At the pod's admission stage. */
   podRequest: AdmittedRequest | undefined;
-  /** Its form is among the parameters. */
+  /** The form was read, and its fields are among the parameters. */
   hasReadForm = false;
-  /** That form, as it was read; undefined when the body is no form. */
+  /** The form as it was read; undefined when the body is no form. */
   form: Buffer | undefined;
   #expectsContinue: boolean;
   readonly #options: ExchangeOptions;
@@ -260,7 +260,7 @@ export class Exchange implements StepSource {
   tellAfter(bytes: number): void {
     const { metering, sessionToken } = this;
     const trailers: Record<string, string> = {};
-    // What was read after the headers had left is in this token alone.
+    // Only this token covers reads that were made after the headers were sent.
     if (sessionToken !== undefined) trailers[sessionHeader] = sessionToken();
     if (metering !== undefined) {
       this.work.sent += bytes;

@@ -19,7 +19,7 @@ export class HttpError extends Error {
   readonly status: number;
   /** Headers that go with it. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The v2 API's word for it, if not the usual one of the status, and more it tells. */
+  /** Error code of the v2 API, if it is not the usual code of the status, and further fields of the error. */
   readonly code: string | undefined;
   readonly details: Readonly<Record<string, unknown>>;
 
@@ -43,7 +43,7 @@ export class MemoryRefusal extends HttpError {
 /** Header of a 503 answer: the node that forwarded the request may retry it. */
 export const againHeader = 'x-polyrow-again';
 
-/** The client has gone, or takes nothing any more: there is no answer. */
+/** The client has disconnected or has stopped reading: no answer is sent. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }

@@ -61,7 +61,10 @@ export class InfluxMetering {
     return cost;
   }
 
-  /** Processor time, in milliseconds, that it stands for so far: the same on any machine, and under any load. */
+  /**
+   * Processor time in milliseconds at which the work so far is priced. It depends neither on the machine nor on its
+   * load.
+   */
   processorMsOf({ work }: MeteredExchange): number {
     return this.#pricer.processorMs(work);
   }

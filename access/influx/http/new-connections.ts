@@ -31,12 +31,12 @@ export class NewConnections {
     this.#silent.add(socket);
   }
 
-  /** It has sent a request, or is closed. */
+  /** The connection has sent its first request, or is closed. */
   delete(socket: Held): void {
     if (!this.#silent.delete(socket)) this.#held.delete(socket);
   }
 
-  /** A request has to wait: others should not come as well. */
+  /** A request has to wait: pauses some silent connections, so that they add no requests. */
   hold(): void {
     let left = heldAtOnce;
     for (const socket of this.#silent) {

@@ -1,5 +1,5 @@
-// Requests that a connection sends without waiting for answers. HTTP/1.1 allows it, Node runs them all at once, and 64 kB
-// hold 1,500 of them: so a connection may have only so many under way, and is closed behind those.
+// Pipelined HTTP/1.1 requests. Node runs all requests of a connection at once, and 64 kB hold 1,500 of them. So the
+// number of requests in progress on a connection is limited, and the connection is closed after them.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -18,7 +18,10 @@ export class Pipelines {
     return this.#underWay.has(socket);
   }
 
-  /** Whether a request may run. If not it needs no answer, but for the first one of a connection that is one too many. */
+  /**
+   * Whether a request may run. The first request beyond the limit is `refused` and gets an answer. Later requests are
+   * `ignored` and get none.
+   */
   enter({ socket }: IncomingMessage, response: ServerResponse): 'runs' | 'refused' | 'ignored' {
     const count = (this.#underWay.get(socket) ?? 0) + 1;
     if (count > maxPipelined + 1) return 'ignored';

@@ -45,7 +45,9 @@ interface PointWriterOptions {
   hot?: (() => HotNames | undefined) | undefined;
   /** Schedules the time slices. */
   podAdmission?: PodAdmission | undefined;
-  /** For a body that is at hand, and for each piece of one that is not, to be stored and safe; 0 for no limit. */
+  /**
+   * Milliseconds in which a complete body, or each piece of a streamed one, must be stored and safe; 0 for no limit.
+   */
   timeoutMs: number;
 }
 

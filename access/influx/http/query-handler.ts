@@ -40,7 +40,7 @@ interface QueryHandlerOptions {
   counters: InfluxCounters;
   clock: Clock;
   body: BodyLimits;
-  /** How long a client may take nothing of an answer. */
+  /** Milliseconds for which a client may read nothing of an answer. */
   stallMs: number;
   /** The admission stages; absent where there are no limits, and where every request runs at once. */
   gateway: GatewayStage | undefined;
@@ -136,7 +136,7 @@ export class QueryHandler {
     for (const [name, value] of multipartFields(type, body)) parameters.set(name, value);
   }
 
-  /** Whether a replica that does not lead may answer it: nothing is changed, but for queries that run here. */
+  /** Whether a replica that is not the leader may answer the request: no statement but KILL QUERY has effects. */
   async onlyReads(exchange: Exchange, caller: Caller): Promise<boolean> {
     await this.readForm(exchange);
     const statements = await this.#parse(exchange, caller);

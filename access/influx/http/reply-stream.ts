@@ -1,5 +1,6 @@
-// The body of a /query answer on its way out: small ones in one piece with their length, long ones as they are
-// made, no faster than the client takes them; packed if the client likes that and there is enough to pack.
+// Sends the body of a /query answer. A small body is sent in one piece, with its length. A long body is streamed as
+// it is made, no faster than the client reads it. The body is compressed if the client accepts that and the body is
+// large enough.
 
 import { promisify } from 'node:util';
 import { createGzip, type Gzip, gzip } from 'node:zlib';

@@ -19,7 +19,7 @@ type Begin = (
   request: IncomingMessage,
   response: ServerResponse,
   arrival: Arrival,
-  /** It is one too many of its connection. */
+  /** The connection exceeds its limit of requests in progress. */
   isRefused: boolean,
 ) => void;
 

@@ -1,5 +1,5 @@
-// The series that each tenant wrote lately. Tenants share none: whether a key is known shows in how long it
-// takes to read, and a shard keeps one number for each series of the cache that it is written from.
+// Caches of the series that each tenant wrote recently. Tenants share no cache, for two reasons: the time to read a
+// key shows whether the key is cached, and a shard keeps one number per series of each cache that writes to it.
 
 import {
   defaultSeriesCacheLimits,
@@ -8,8 +8,8 @@ import {
 } from '../line-protocol/series-cache-table.ts';
 
 /**
- * Total limit, beyond which caches of tenants without recent writes are dropped. Each may be half
- * of it.
+ * Limit in bytes of all caches together. Beyond it, caches of tenants without recent writes are dropped. One cache
+ * may hold half of it.
  */
 const bytesInAll = 2 * defaultSeriesCacheLimits.bytes;
 const usesBetweenLooks = 64;

@@ -86,13 +86,13 @@ const maxStatements = 10_000;
 const sliceMs = 3;
 
 /**
- * All queries together may hold as much as so many of the largest. The queries of one tenant have half of it at most:
- * as much as one alone may hold.
+ * All queries together may hold as much memory as this many of the largest. The queries of one tenant may hold half
+ * of that: as much as one query alone.
  */
 const queriesTogether = 2;
 
 export class StatementRunner {
-  /** Of all running queries. */
+  /** Memory account of all running queries. */
   readonly memory: RequestMemory;
   readonly #options: StatementRunnerOptions;
   readonly #execute: Execute;

@@ -22,9 +22,7 @@ interface TimeSplit extends TimeRange {
 interface TagSplit {
   /** Which series can have matching rows. Without terms, `and` is all of them and `or` is none. */
   readonly filter: SeriesFilter | undefined;
-  /**
-   * Condition on rows of those series; undefined if all rows match. It may compare tags as well.
-   */
+  /** Condition on the rows of those series, which may also compare tags; undefined if all rows match. */
   readonly residual: Expression | undefined;
 }
 

@@ -104,7 +104,7 @@ export class BatchBuilder implements PointBatch {
     this.wantedRows = limits.rows;
   }
 
-  /** Points with which this batch and the next ones are full. */
+  /** Sets the number of points at which this batch and the next ones are full. */
   set mostRows(rows: number) {
     this.wantedRows = rows;
     this.fullRows = rows;

@@ -14,7 +14,7 @@ export class BatchColumn implements PointColumn {
   numbers: Float64Array = noNumbers;
   wide: BigInt64Array | undefined = undefined;
   present: Uint8Array | undefined = undefined;
-  /** Not kept up while `ready` is not negative: `settle` sets it then. */
+  /** Not updated while `ready` is 0 or more: `settle` sets it then. */
   count = 0;
   /**
    * The next row that can be appended directly. It is one beyond the current row if that row has the field already. -1 if
@@ -75,7 +75,7 @@ export class BatchColumn implements PointColumn {
     this.words = new Int32Array(wide.buffer);
   }
 
-  /** Marks that `row`, the one under way, has the field. It may have it already. */
+  /** Marks that `row`, the row being read, has the field. The row may be marked already. */
   claim(row: number): void {
     if (this.ready >= 0) {
       if (this.ready >= row) {

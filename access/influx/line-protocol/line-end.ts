@@ -1,10 +1,9 @@
-// Where a line ends: at a newline that is neither within a quoted string nor behind a backslash. The
-// scanner can be stopped at the end of a chunk and continue in the next one, so that a line that comes in
-// many pieces is looked at once.
+// Finds the end of a line: a newline that is neither inside a quoted string nor after a backslash. The scanner can
+// stop at the end of a chunk and continue in the next one, so a line in many pieces is scanned once.
 //
-// On a line that is well-formed it agrees with PointReader byte by byte. On others it decides how much
-// of the input is the bad line, by the same rules as InfluxDB: a quote counts when there have been more
-// equals signs than commas since the key.
+// On a well-formed line the scanner agrees with PointReader byte by byte. On other lines it decides how much of the
+// input is the bad line, by InfluxDB's rules: a quote counts if there have been more equals signs than commas since
+// the key.
 
 import { backslash, comma, equals, hash, isBlank, newline, quote, space } from './characters.ts';
 

@@ -54,11 +54,11 @@ interface LineProtocolRequest {
   readonly precision?: string | undefined;
   /** Milliseconds since 1970: the time of points that have none, cut to the precision. */
   readonly now: number;
-  /** Instead of the one that the parser came with, from now on. */
+  /** Replaces the parser's cache from now on. */
   readonly cache?: SharedSeriesCache | undefined;
 }
 
-/** For one request after another, but only for one at a time. */
+/** Parses one request after another, one at a time. */
 export class LineParser {
   /** Lines that were right, those in `dropped` among them. */
   goodLines = 0;

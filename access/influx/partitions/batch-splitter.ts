@@ -169,7 +169,7 @@ class Part implements PointBatch {
   }
 }
 
-/** One batch at a time: its parts are valid until the next `split`. */
+/** Splits one batch at a time. Its parts are valid until the next `split`. */
 export class BatchSplitter {
   readonly #places: SeriesPlaces;
   readonly #parts: readonly Part[];
@@ -184,7 +184,7 @@ export class BatchSplitter {
     this.#ends = new Uint32Array(places.partitions);
   }
 
-  /** By partition; without rows where it has no point of them. */
+  /** Returns one part per partition. A part without points has no rows. */
   split(batch: PointBatch): readonly PointBatch[] {
     for (const part of this.#parts) part.begin(batch);
     for (const group of batch.groups) if (group.rows > 0) this.#add(batch, group);

@@ -66,7 +66,10 @@ function cursorOf(series: ScannedSeries): SeriesCursor {
   return scan.cursor(of);
 }
 
-/** Of types that differ, the first in InfluxDB's order: float, integer, unsigned, string, boolean. */
+/**
+ * Field types of the merged scan. If partitions differ, the first type in InfluxDB's order wins: float, integer,
+ * unsigned, string, boolean.
+ */
 function mergedTypes(scans: readonly SeriesScan[]): (FieldType | undefined)[] {
   const [first, ...others] = scans;
   const types = [...(first?.fieldTypes ?? [])];

@@ -80,7 +80,10 @@ export class PartitionedStore implements Partition {
     return this.#changeAll((partition) => partition.administer(change));
   }
 
-  /** A partition that fails behind the first is made like the first before the next change. */
+  /**
+   * Changes all partitions. A partition after the first that failed is made equal to the first before the next
+   * change.
+   */
   #changeAll(make: (partition: Partition) => MaybePromise<void>): MaybePromise<void> {
     if (this.#isUneven) {
       const aligned = this.#align();
@@ -181,7 +184,7 @@ export class PartitionedStore implements Partition {
     return yield* mergedScan(scans);
   }
 
-  /** One partition after the other. After a failure, the same deletion goes on from where it was. */
+  /** Deletes in one partition after the other. After a failure, a repeated deletion continues where it stopped. */
   *deletePoints(selection: SeriesSelection): Slices<void> {
     for (const partition of this.#partitions) yield* partition.deletePoints(selection);
   }
@@ -254,8 +257,8 @@ function total(outcomes: readonly WriteOutcome[]): WriteOutcome {
 }
 
 /**
- * The error to answer for all partitions: one that makes clients retry, if there is any. Other partitions may have stored
- * their points, so the error must not say that nothing was done.
+ * The error to answer for all partitions: an error that makes clients retry, if there is one. Other partitions may
+ * have stored their points, so the error must not claim that nothing was done.
  */
 export function worst(errors: readonly unknown[]): unknown {
   const first = errors.find((error) => error instanceof UnavailableError) ?? errors[0];

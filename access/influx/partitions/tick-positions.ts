@@ -1,4 +1,4 @@
-// Event-loop ticks of several logs as one: a position stands for one in each log.
+// Combines the event-loop ticks of several logs: one position stands for a position in each log.
 
 import type { SeriesStore } from '../../../contracts/series-store.ts';
 

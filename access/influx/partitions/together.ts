@@ -1,10 +1,11 @@
-// Work on all partitions: begun together, so that all of them show about one moment, and ended one after the other.
+// Runs work on all partitions. The work starts everywhere at once, so that all partitions show about the same moment,
+// and ends one partition after the other.
 
 import type { Slices } from '../../../universal-row/slices.ts';
 
 /**
- * The results, in the order of `all`. When one fails, or the caller gives up, the others are ended, and `release` is
- * called with each result that was there.
+ * Returns the results in the order of `all`. If one partition fails or the caller gives up, the other work is ended,
+ * and `release` is called with each result that exists.
  */
 export function* together<T>(
   all: readonly Slices<T>[],

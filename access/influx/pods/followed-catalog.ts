@@ -1,4 +1,4 @@
-// The databases of a group at another node, as the node tells of them.
+// The databases of a group at another node, as that node reports them.
 
 import { readDatabase } from '../../../contracts/series-protocol/answers.ts';
 import { CatalogPart } from '../../../contracts/series-protocol/frames.ts';
@@ -7,7 +7,7 @@ import { Deferred } from '../../../universal-row/deferred.ts';
 import type { WireReader, WireWriter } from '../../../universal-row/protocol/wire.ts';
 import type { SeriesLink, StreamUser } from './series-link.ts';
 
-/** After the node has refused. */
+/** Milliseconds until the next attempt after the node has refused. */
 const retryMs = 250;
 
 export class FollowedCatalog implements StreamUser {
@@ -17,7 +17,7 @@ export class FollowedCatalog implements StreamUser {
   readonly #linkIsUp = (): void => this.#follow();
   #stream = 0;
   #retry: NodeJS.Timeout | undefined;
-  /** Of a catalog that comes. */
+  /** Databases of the catalog that is being received. */
   #coming: Database[] = [];
   databases: readonly Database[] = [];
   byName: ReadonlyMap<string, Database> = new Map();
@@ -59,7 +59,7 @@ export class FollowedCatalog implements StreamUser {
     this.refused();
   }
 
-  /** What is known stays known. */
+  /** The node has refused: known databases stay known, and the request is repeated later. */
   refused(): void {
     this.#stream = 0;
     this.#retry = setTimeout(this.#linkIsUp, retryMs).unref();

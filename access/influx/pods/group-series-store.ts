@@ -35,13 +35,16 @@ export interface LocalReplica extends SeriesStore, DatabaseSource {
 export interface GroupSeriesOptions {
   readonly group: number;
   readonly tenant: number;
-  /** The replica here, while there is one. It answers all reads: one that follows asks the leader how far it must be. */
+  /**
+   * The replica on this node, if there is one. It answers all reads. A follower first asks the leader for the log
+   * index that it must have applied.
+   */
   readonly local: () => LocalReplica | undefined;
-  /** The node that leads, as far as is known here; 0 if not. */
+  /** The node that leads, as far as known here; 0 if unknown. */
   readonly leader: () => number;
   /** Undefined for a node that is not known. */
   readonly linkOf: (node: number) => SeriesLink | undefined;
-  /** A node does not lead; `leader` is the one that it says does, 0 if it does not know. */
+  /** Reports that a node does not lead. `leader` is the node that it names instead; 0 if it knows none. */
   readonly notThere: (node: number, leader: number) => void;
   readonly epoch?: (() => number) | undefined;
   /** Milliseconds within which a request is tried again. */
@@ -74,7 +77,7 @@ class Attempts {
     this.#until = performance.now() + waitMs;
   }
 
-  /** Waits before the next attempt after this error; throws where there is none. */
+  /** Waits before the next attempt after this error. Throws when there is no further attempt. */
   async next(error: UnavailableError): Promise<void> {
     if (error instanceof OutcomeUnknownError) this.isUnknown = true;
     if (error instanceof NotLeaderError && error.leader !== 0 && this.#hops++ < maxHops) return;

@@ -11,13 +11,13 @@ import type { SeriesLink, StreamUser } from './series-link.ts';
 
 interface RemoteCallOptions<T> {
   link: SeriesLink;
-  /** It changes something: without an answer its outcome is unknown. */
+  /** The request changes data: without an answer its outcome is unknown. */
   changes: boolean;
   /** Reads the answer behind its ending. */
   done: (reader: WireReader) => T;
-  /** Reads a part of it. */
+  /** Reads one part of the answer. */
   part?: ((reader: WireReader) => void) | undefined;
-  /** Told the index of the log that the answer may have seen. */
+  /** Receives the log index that the answer may reflect. */
   saw: (applied: number) => void;
 }
 

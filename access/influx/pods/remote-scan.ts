@@ -1,5 +1,5 @@
-// A scan that is read at another node. Each cursor gives the node credit for some bytes ahead of its reader, and cursors
-// of series that are read one after the other are opened ahead.
+// A scan that runs at another node. Each cursor grants the node credit for some bytes ahead of its reader. Cursors of
+// series that are read one after the other are opened ahead.
 
 import { Ending, readError } from '../../../contracts/series-protocol/answers.ts';
 import { PieceKind, ReadItem } from '../../../contracts/series-protocol/frames.ts';
@@ -159,7 +159,7 @@ export class RemoteScan implements SeriesScan {
     out.varint(bytes);
   }
 
-  /** What a step asks for leaves together. */
+  /** Begins a request. All requests of one step are sent together. */
   #begin(): WireWriter {
     if (!this.#isScheduled) {
       this.#isScheduled = true;

@@ -1,5 +1,5 @@
-// One group of time series at another node, behind the interface that a pod in this thread has. It does not look for
-// the leader, and sends nothing twice: group-series-store.ts does.
+// One group of time series at another node, with the interface of a pod in this thread. The class neither looks for
+// the leader nor repeats requests: group-series-store.ts does both.
 
 import {
   readDatabase,
@@ -49,7 +49,7 @@ export interface RemoteSeriesOptions {
   readonly link: SeriesLink;
   readonly group: number;
   readonly tenant: number;
-  /** Of the placement; 0 or absent: not checked. */
+  /** Epoch of the placement; 0 or absent: not checked. */
   readonly epoch?: (() => number) | undefined;
   /** Milliseconds that a request has; 0 for no limit. */
   readonly timeoutMs: () => number;
@@ -90,7 +90,7 @@ export class RemoteSeriesStore implements SeriesStore, DatabaseSource {
 
   // ---- databases
 
-  /** Whether `databases` is what the node has told; before that there are none. */
+  /** Whether the node has sent its databases. Before that, `databases` is empty. */
   get hasCatalog(): boolean {
     return this.#catalog.isKnown;
   }

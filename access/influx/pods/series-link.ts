@@ -1,5 +1,5 @@
-// The gateway's end of the link to pods of time series in another process. It connects again by itself when the link
-// ends; its users are told that what was under way has failed.
+// The gateway's end of the link to pods of time series in another process. The link reconnects by itself. When it
+// ends, users are notified that their requests in progress have failed.
 
 import { LastingLink, type LastingLinkTarget } from '../../../cluster-links/lasting-link.ts';
 import { Ending, readError } from '../../../contracts/series-protocol/answers.ts';
@@ -13,7 +13,7 @@ import { UnreachableError } from '../../../contracts/series-store.ts';
 import { beginFrame, endFrame, writeFrame } from '../../../universal-row/protocol/frames.ts';
 import { WireError, WireReader, WireWriter } from '../../../universal-row/protocol/wire.ts';
 
-/** A request, as it hears of its answer. Bytes are valid during the call. */
+/** Receiver of the answer to a request. Bytes are valid during the call only. */
 export interface StreamUser {
   part(reader: WireReader): void;
   /** The answer has ended, unless it is a scan, whose pieces follow. `applied`: log index of the state read; 0: unknown. */
@@ -102,7 +102,7 @@ export class SeriesLink {
     for (const { user } of streams) user.failed();
   }
 
-  /** The node is to be found elsewhere. The link ends, and is made there. */
+  /** Sets a new address of the node. The link ends and is made again at that address. */
   setPlace(place: { host: string; port: number }): void {
     this.#link.setPlace(place);
   }
@@ -161,7 +161,7 @@ export class SeriesLink {
     if (this.#streams.has(stream)) this.#send(SeriesFrame.read, stream, items);
   }
 
-  /** The request, or the scan, is of no more use: its user hears no more of it. */
+  /** The request or scan is no longer needed: its user receives nothing more. */
   cancel(stream: number): void {
     if (!this.#streams.delete(stream) || !this.isUp) return;
     const frame = new WireWriter(64);

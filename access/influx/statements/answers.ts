@@ -51,7 +51,7 @@ async function* piecesOf(
   }
 }
 
-/** Nothing but that the work is done: it begins when the answer is read. */
+/** A result without rows. The work begins when the answer is read. */
 export function answerAfter(
   work: () => Promise<void>,
   messages: readonly Message[] = [],

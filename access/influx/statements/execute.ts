@@ -31,9 +31,9 @@ import {
 import { changeUsers, grantees, revokeAll, showGrants, showUsers } from './users.ts';
 
 /**
- * Runs a statement; its changes in the store are complete when the answer has been read, and if
- * they need no long work, no waiting and no change of users, when this returns. Throws
- * `QueryError`, or the store's `SeriesError`, when it fails.
+ * Runs a statement. Its changes in the store are complete when the answer has been read. Changes that need no long
+ * work, no waiting and no change of users are complete when this function returns. Throws `QueryError`, or the
+ * store's `SeriesError`.
  */
 export function executeStatement(statement: Statement, context: StatementContext): StatementResult {
   const database = changedBy(statement, context.database);

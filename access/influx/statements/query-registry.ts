@@ -52,7 +52,7 @@ export interface QueryTask {
   /** Marks the query as waiting, until `begin`. */
   wait(): void;
   begin(): void;
-  /** Makes it fail with that message at its next look; InfluxDB's own when there is none. */
+  /** Makes the query fail with this message at its next check; by default with InfluxDB's own message. */
   cancel(reason?: string): void;
   /** Throws `QueryError` once it was cancelled. */
   throwIfKilled(): void;
@@ -98,7 +98,7 @@ export class QueryRegistry {
     return [...this.#tasks.values()];
   }
 
-  /** Those at this node. */
+  /** Queries at this node. */
   shownHere(): ShownQuery[] {
     return this.list().map((task) => ({
       id: clientOfNode(this.#node, task.id),
@@ -118,14 +118,14 @@ export class QueryRegistry {
     return [...here, ...(yield* awaited(elsewhere.list()))];
   }
 
-  /** False when there is none of that number here. */
+  /** Returns false when this node has no query with this number. */
   killHere(id: number): boolean {
     const task = this.#tasks.get(numberAtNode(id, this.#node) ?? -1);
     task?.cancel();
     return task !== undefined;
   }
 
-  /** At whatever node. Throws, or rejects with, `QueryError` when there is none of that number. */
+  /** Kills a query at any node. Throws, or rejects with, `QueryError` when no query has this number. */
   kill(id: number): MaybePromise<void> {
     if (this.killHere(id)) return;
     const none = new QueryError(`no such query id: ${id}`);

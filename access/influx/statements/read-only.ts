@@ -4,7 +4,7 @@
 import { ReadOnlyError, type SeriesStore } from '../../../contracts/series-store.ts';
 import type { Statement } from '../influxql/ast.ts';
 
-/** Throws the `ReadOnlyError` that changing the database would come to. */
+/** Throws `ReadOnlyError` if the database is read-only. */
 export function expectWritable(store: Pick<SeriesStore, 'database'>, database: string): void {
   if (store.database(database)?.isReadOnly !== true) return;
   throw new ReadOnlyError(`database is read-only: ${database}`);

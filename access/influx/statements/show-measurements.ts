@@ -1,5 +1,5 @@
-// SHOW MEASUREMENTS. Its condition is about measurements: host = 'a' holds for one in which some series
-// has that tag, host != 'a' for one that has the tag but no such series.
+// SHOW MEASUREMENTS. Its condition selects measurements: host = 'a' matches a measurement with a series that has this
+// tag, host != 'a' a measurement that has the tag key but no such series.
 
 import type { Slices } from '../../../universal-row/slices.ts';
 import type { SeriesFilter, SeriesSelection } from '../../../contracts/series-store.ts';

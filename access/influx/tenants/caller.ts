@@ -11,7 +11,7 @@ export interface Caller {
   /** undefined without authentication: everything is allowed. */
   readonly principal: Principal | undefined;
   readonly users: UserDirectory | undefined;
-  /** Revoked, suspended or gone: nothing is done for it any more. Does not come back. */
+  /** The caller was revoked, suspended or removed: its requests are no longer executed. Never reset. */
   readonly ended: boolean;
 }
 
@@ -24,9 +24,9 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Lets requests in. */
+/** Authenticates requests. */
 export interface Authenticator {
-  /** `address` is where the request comes from. */
+  /** `address` is the address that the request comes from. */
   enter(credentials: Credentials | undefined, address: string): MaybePromise<Caller | Refusal>;
   /** Calls back whenever callers may have ended, or may do less than before. */
   onChange(listener: () => void): void;

@@ -1,4 +1,4 @@
-// How a tenant is told that it has all it may have.
+// Error text for a tenant that has reached a limit.
 
 import type { TenantLimits } from '../../../contracts/tenancy/definitions.ts';
 

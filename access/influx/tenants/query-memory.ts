@@ -1,5 +1,5 @@
-// Memory that the running queries of a tenant hold, against its limit for all of them together, and against its part of
-// what all tenants' queries may hold.
+// Memory of a tenant's running queries. It counts against the tenant's own limit and against the tenant's share of
+// the memory for all queries.
 
 import type { MemoryAccount } from '../../admission/request-memory.ts';
 import { QueryError } from '../influxql/result.ts';
@@ -11,7 +11,7 @@ export class TenantMemory {
   readonly #limit: () => number;
   #bytes = 0;
 
-  /** `limit` gives the one of the moment; 0 for none. */
+  /** `limit` returns the current limit in bytes; 0 for none. */
   constructor(tenant: string, limit: () => number) {
     this.#tenant = tenant;
     this.#limit = limit;

@@ -1,4 +1,4 @@
-// A user of a tenant, as it is at the moment.
+// A user of a tenant in its current state.
 
 import type { Privilege } from '../../../contracts/tenancy/definitions.ts';
 import type { Principal as KnownPrincipal } from '../../gateway/principals.ts';

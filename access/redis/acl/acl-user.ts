@@ -76,7 +76,7 @@ export class Permissions {
     return this.root.isUnlimited;
   }
 
-  /** Why the command is refused, if no selector allows it: the reason of the one that came closest. */
+  /** Why the command is refused, if no selector allows it: the reason of the selector that came closest. */
   check(entry: CommandEntry, args: Arguments): Denial | undefined {
     budget.renew();
     let denial = this.root.check(entry, args, budget);
@@ -113,7 +113,7 @@ export class Permissions {
   }
 }
 
-/** Words from `(` to `)` as one; undefined with an opening one that is not closed. */
+/** Joins the words from `(` to `)` into one word. Undefined if a parenthesis is not closed. */
 export function joinSelectors(words: readonly string[]): string[] | undefined {
   const joined: string[] = [];
   let open: string[] | undefined;

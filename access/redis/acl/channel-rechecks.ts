@@ -1,5 +1,5 @@
-// Whether clients may continue listening after their user's rules have changed. Few names and patterns are looked at before
-// the change is answered; many, in slices after it, one client after the other.
+// Checks whether clients may continue to listen after their user's rules have changed. Few names and patterns are
+// checked before the change is answered. Many are checked afterwards, in slices, one client after the other.
 
 import type { Permissions } from './acl-user.ts';
 import { sharedSlices } from '../shared-slices.ts';
@@ -14,7 +14,7 @@ interface Listener {
   readonly currentPermissions: Permissions | undefined;
   /** Subscriptions of the connection, and whether each is a pattern. */
   subscriptions(): Generator<{ name: string; isPattern: boolean }>;
-  /** Its user may listen no more. */
+  /** The user of the connection may no longer listen. */
   revoke(): void;
 }
 

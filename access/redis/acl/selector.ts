@@ -1,5 +1,5 @@
-// One set of rules of an ACL user: commands, keys and channels that go together. A user has one,
-// and may have more in parentheses; a command must be allowed by one of them as a whole.
+// One set of rules of an ACL user, for commands, keys and channels. A user has one set, and may have more in
+// parentheses. One of the sets must allow a command as a whole.
 // https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
@@ -37,7 +37,7 @@ const maxKeyMatches = 1_000_000;
 const maxPositions = 4 * 1024 * 1024;
 const longestName = 256 * 1024;
 
-/** What is left of the positions for the check of a command, or of a channel. */
+/** Positions that the check of one command or channel may still compare. */
 export class MatchBudget {
   #left = 0;
 
@@ -55,7 +55,7 @@ export class MatchBudget {
   }
 }
 
-/** Why something is refused, and by which word of the command. The later ones are the more telling. */
+/** Why an access is refused, and the index of the refused word of the command. Later words tell more. */
 export interface Denial {
   reason: 'command' | 'key' | 'channel';
   word: number;

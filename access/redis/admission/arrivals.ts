@@ -1,7 +1,7 @@
 // When the bytes came that a client has sent and that have not been run yet. Positions count its bytes from the first
 // one on.
 
-/** Bytes that came within this time of each other count as come together. */
+/** Bytes that arrive within this many milliseconds of each other count as one arrival. */
 const togetherMs = 50;
 /** Most arrival times kept. Later chunks then count as arrived with the last one kept. */
 const maxChunks = 32;
@@ -25,7 +25,7 @@ export class Arrivals {
     } else this.#chunks.push({ end, at: now });
   }
 
-  /** When the byte before `position` came, or one before that; undefined if that was not noted. */
+  /** Arrival time of the byte before `position`, or of an earlier byte; undefined if it was not recorded. */
   at(position: number): number | undefined {
     return this.#chunks.find(({ end }) => end >= position)?.at;
   }

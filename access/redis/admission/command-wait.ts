@@ -36,7 +36,10 @@ export class CommandWait implements LimiterWaiter {
   #limiter: TenantLimiter | undefined;
   #since = 0;
 
-  /** `ended` is called when a wait has ended, but by `leave`; `modeOf` tells of the database that is selected. */
+  /**
+   * `ended` is called when a wait ends other than by `leave`. `modeOf` returns the quota mode of the selected
+   * database.
+   */
   constructor(ended: Ended, modeOf: () => QuotaMode) {
     this.#ended = ended;
     this.#modeOf = modeOf;
@@ -117,7 +120,7 @@ export class CommandWait implements LimiterWaiter {
     this.#refusals++;
   }
 
-  /** By the limiter. */
+  /** Called by the limiter when the wait ends. */
   end(admitted: boolean): void {
     const entry = this.#entry!;
     const limiter = this.#limiter!;

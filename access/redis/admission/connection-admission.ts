@@ -1,5 +1,5 @@
-// The gateway's admission stage as one Redis connection meets it: `admit` before a command, `charge` after it, `leave`
-// when the connection is gone. A tenant without limits never gets here.
+// The gateway's admission stage for one Redis connection: `admit` is called before a command, `charge` after it, and
+// `leave` when the connection is closed. Commands of tenants without limits bypass this stage.
 
 import { batchRequest } from '../../../contracts/pod-admission.ts';
 import type { QuotaMode } from '../../../contracts/table-properties.ts';
@@ -35,11 +35,11 @@ export interface AdmissionOwner extends Client {
   fail(error: unknown): void;
 }
 
-// Commands of a limited tenant are charged this often within a pipeline: the next ones would else be admitted by
-// estimates of the cost of those before.
+// A pipeline of a limited tenant is charged this often. Otherwise later commands would be admitted by estimated costs
+// of the earlier ones.
 const chargeEveryMs = 0.5;
-// Limits of the bytes a busy client may send ahead before its socket is no longer read, and of
-// those of all clients of a tenant together that wait for request units.
+// Limit of the bytes that a busy client may send ahead before its socket is no longer read, and limit of these bytes
+// over all clients of a tenant that wait for request units.
 const readAheadBytes = 256 * 1024;
 const waitingAheadBytes = 16 * 1024 * 1024;
 
@@ -66,7 +66,7 @@ export class ConnectionAdmission {
     return this.#wait?.since;
   }
 
-  /** Its command waits for request units, or to be refused. */
+  /** A command of the connection waits for request units, or to be refused. */
   get isThrottled(): boolean {
     return this.#refusalTimer !== undefined || this.#wait?.limiter !== undefined;
   }

@@ -22,8 +22,8 @@ export class PartitionTicket {
   }
 
   /**
-   * The commands of one request, which begins on this table, are to run. Returns the milliseconds until there is room; 0
-   * if there is.
+   * Begins the commands of one request, whose first table is `table`. Returns the milliseconds until there is room; 0
+   * if there is room now.
    */
   begin(
     commands: readonly RequestedCommand[],

@@ -54,8 +54,8 @@ export type CommandGroup =
   | 'cluster';
 
 /**
- * Where the keys are: from word `first` to word `last` (negative counts from the end, -1 is the last
- * word), every `step`th; or a function listing their word numbers, for `movablekeys`.
+ * Positions of the keys: every `step`th word from word `first` to word `last` (negative counts from the end, -1 is
+ * the last word), or a function that lists the word numbers, for `movablekeys`.
  */
 export interface KeyRange {
   first: number;
@@ -68,7 +68,7 @@ export type KeyFinder = (args: Arguments) => number[];
 export interface ChannelRange {
   first: number;
   last: number;
-  /** They are patterns. */
+  /** The keys are patterns. */
   isPattern: boolean;
 }
 
@@ -116,18 +116,21 @@ export interface CommandSpec<C = never> {
   action?: Action;
   run?: Transform;
   /**
-   * The transform for one client, whose scripts act on its behalf; beside `run` for one that is run in place of it where the
-   * rows are in this process.
+   * The transform for one client, whose scripts act on its behalf. If `run` exists too, this transform replaces it
+   * where the rows are in this process.
    */
   bind?: (client: C) => Transform;
   /** Beside `bind`: why the command cannot run where the rows are in another process; undefined where it can. */
   refusalElsewhere?: (client: C) => string | undefined;
   /**
-   * The command may wait: when `run` returns without having answered or written, the client waits until
-   * one of its keys changes, and `run` is tried again. In MULTI it answers as at a time-out instead.
+   * The command may wait. When `run` returns without an answer and without a write, the client waits until one of its
+   * keys changes, and `run` is tried again. In MULTI the command answers as at a timeout instead.
    */
   blocks?: Blocking;
-  /** For a command on the connection or the server; beside `run`, in place of it in a cluster, but for MULTI. */
+  /**
+   * Handler for a command on the connection or the server. If `run` exists too, the handler replaces it in a cluster,
+   * except in MULTI.
+   */
   handle?: Handler<C>;
   /** Beside `run`: `handle` is called on a server alone, too; else in a cluster only. */
   handlesAlone?: boolean;

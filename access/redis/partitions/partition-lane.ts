@@ -1,4 +1,5 @@
-// One partition of a table, as the gateway sends commands to it. While its rows are handed over commands wait here.
+// One partition of a table, as the target of the gateway's commands. Commands wait here while the rows of the
+// partition are handed over.
 
 import type { Partition } from '../../../contracts/partition-map.ts';
 import type { RowCommands } from '../../../universal-row/executor.ts';

@@ -1,6 +1,5 @@
-// Commands about a whole table of several partitions: each partition is asked, one after the other,
-// and the answers become one. Concurrent writes of other clients may be seen in one partition and
-// not in another.
+// Commands on a whole table of several partitions. The partitions are asked one after the other, and their answers
+// are combined. A concurrent write may be visible in one partition and not in another.
 
 import { Arguments } from '../../../universal-row/arguments.ts';
 import { Action, type Command } from '../../../universal-row/command.ts';

@@ -1,6 +1,6 @@
-// The way to the database. The driver finds its way back after an outage by itself, mostly: its monitor has
-// been seen to hang after connections broke at an unlucky moment. So after failures that last, a new client
-// takes the place of the old one.
+// The connection to the database. The driver mostly reconnects by itself after an outage, but its monitor has been
+// seen to hang after connections broke at an unlucky moment. So after lasting failures a new client replaces the old
+// client.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Collection, type Db, MongoClient, ReadConcern } from 'mongodb';
@@ -38,7 +38,7 @@ export class Connection {
   #failingSince: number | undefined;
   #isClosed = false;
 
-  /** Nothing is sent yet. Throws when the URI is not one. */
+  /** Sends nothing yet. Throws when the URI is invalid. */
   constructor(options: ConnectionOptions) {
     this.#options = options;
     this.#client = this.#newClient();

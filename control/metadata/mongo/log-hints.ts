@@ -1,5 +1,5 @@
-// Notices at once when the log has grown, where the deployment has change streams. It is only a hint to poll: nothing
-// depends on its being complete, so it is reopened rather than resumed.
+// Notices at once that the log has grown, where the deployment has change streams. A notice is only a hint to poll.
+// Notices may be missed, so a broken stream is reopened, not resumed.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChangeStream } from 'mongodb';

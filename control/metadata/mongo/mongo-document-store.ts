@@ -28,7 +28,7 @@ interface MongoDocumentStoreOptions {
   uri: string;
   /** Name of the database; by default the URI's, or `polyrow`. */
   database?: string;
-  /** Time a call may take; one that has to wait for another, twice that. */
+  /** Time limit of a call in milliseconds. A call that has to wait for another call may take twice as long. */
   timeoutMs?: number;
   /** Polling interval without change streams. With change streams, polls are rarer. */
   pollMs?: number;

@@ -1,4 +1,4 @@
-// Reads of a file that tell damage by where it is.
+// Reads of a file that report the position of damage.
 
 import type { DiskFile } from '../../../universal-row/environment.ts';
 import { CorruptFileError } from '../parts.ts';
@@ -65,7 +65,7 @@ export class FileBytes {
     return bytes;
   }
 
-  /** Checks `length` bytes and the checksum behind them, at `at` of the buffer and `offset` of the file. */
+  /** Checks `length` bytes and the checksum after them, at `at` in the buffer and `offset` in the file. */
   verify(bytes: Buffer, at: number, length: number, offset: number, seed: number): void {
     if (bytes.readUInt32LE(at + length) !== checksum(bytes, at, at + length, seed)) {
       this.damaged(offset, 'wrong checksum');

@@ -42,7 +42,7 @@ export class IndexBuilder {
     return this.#rows.length;
   }
 
-  /** Returns its place, by which its first block is told when that is written. */
+  /** Adds a series. Returns its position, which is needed to set its first block once that block is written. */
   addSeries(series: number): number {
     this.#series.push(series);
     this.#firstBlocks.push(0);
@@ -63,7 +63,7 @@ export class IndexBuilder {
     this.maxTime = Math.max(this.maxTime, extent.maxTime);
   }
 
-  /** The block after the last one is the same series'. */
+  /** The block after the last one belongs to the same series. */
   continueBlock(): void {
     this.#rows.array[this.#rows.length - 1]! |= BlockFlag.continued;
   }

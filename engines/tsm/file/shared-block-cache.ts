@@ -9,7 +9,7 @@ import type { Runs } from './directory.ts';
 export interface SharedBlock {
   readonly runs: Runs;
   readonly times: Float64Array;
-  /** By field number, of those that were asked for; undefined when the block has no such field. */
+  /** By field number, for the requested fields; undefined if the block lacks the field. */
   readonly columns: Map<number, Column | undefined>;
   /** Memory used, approximate. */
   bytes: number;

@@ -36,8 +36,8 @@ function formFor(min: number, max: number): Form {
 }
 
 /**
- * A `Column` for readers of columns, and its packed form for those that know it. The values of a
- * string column are numbers of texts, as in PointColumn.
+ * A `Column` for general readers, and its packed form for readers that know it. The values of a string column are
+ * numbers of texts, as in PointColumn.
  */
 export class PackedColumn implements Column {
   readonly type: FieldType;
@@ -45,7 +45,7 @@ export class PackedColumn implements Column {
   /** The values of the rows that have one, one after the other. */
   readonly values: Values;
   readonly count: number;
-  /** Which rows those are, ascending; undefined when all rows have one. */
+  /** Rows that have a value, ascending; undefined when all rows have one. */
   readonly rows: Uint32Array | undefined;
   /** All rows there are. */
   readonly rowCount: number;

@@ -1,5 +1,5 @@
-// Rows by their times. A series may have millions of rows in the head, most of them in order: runs that are in order
-// are found and merged, which takes one look at each row where there is one run, and no call for each comparison.
+// Sorts rows by time. A series may have millions of rows in the head, most of them in order. So ordered runs are
+// found and merged: a single run takes one pass over its rows, and no comparison calls a function.
 
 /** Sorts both by `times`; rows of one time stay as they are. */
 export function sortByTime(rows: Uint32Array, times: Float64Array, count: number): void {

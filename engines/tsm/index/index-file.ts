@@ -89,7 +89,7 @@ export class IndexFile {
     writeMark(file, ++this.#marks, end);
   }
 
-  /** Makes a new file of the frames, and puts it in the place of the one before. */
+  /** Writes the frames to a new file, which replaces the old file. */
   *replacing(writer: RecordWriter, logged?: DiskWait): SlicedWork {
     const frames = writer.frames();
     const count = frames.length;

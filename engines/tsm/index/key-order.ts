@@ -36,8 +36,8 @@ export class KeyOrder {
   }
 
   /**
-   * All ordinals that there are as it begins, and perhaps some that were added meanwhile, ascending by key. The array is
-   * not the caller's to change.
+   * All ordinals that exist at the start, and perhaps some added meanwhile, ascending by key. The caller must not
+   * change the array.
    */
   *all(): Slices<Uint32Array> {
     const count = this.#measurement.series.length;

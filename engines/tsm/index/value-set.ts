@@ -1,4 +1,5 @@
-// Some of the values of a tag, by number: those listed, or all but those listed. 0, no such tag, is a value.
+// A set of values of a tag, by value number: the listed values, or all but the listed values. Number 0 means that the
+// tag is missing, and counts as a value.
 
 export class ValueSet {
   /** Ascending. */

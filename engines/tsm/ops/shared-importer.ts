@@ -1,6 +1,6 @@
-// Takes some series of exports of several engines, into one that is divided otherwise: each series goes to one
-// engine, so that no two exports have the same one. Unlike `ExportImporter` it gives measurements, fields and
-// series the numbers that follow in the shard here, and shards of several exports that cover the same time are one.
+// Imports selected series from exports of several engines into an engine that is divided differently. No two exports
+// have the same series. Unlike `ExportImporter`, this importer gives measurements, fields and series the next free
+// numbers of the local shard, and merges shards of several exports that cover the same time.
 
 import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
 import { keyedHash } from '../../../universal-row/keyed-hash.ts';

@@ -1,5 +1,5 @@
-// The last row that the files have of a series, for those that were asked for it. Files do not change, so it
-// is right until another one is added or something is deleted; then the shard begins a new one of these.
+// Cache of the last row that the files have of a series, for requested series. Files do not change, so a cached row
+// is valid until a file is added or rows are deleted. Then the shard begins a new cache.
 
 import type { Scalar } from '../../../universal-row/series/column.ts';
 

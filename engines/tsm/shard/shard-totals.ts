@@ -1,6 +1,6 @@
-// Many series of few points each, summed up by group without a cursor for each of them: blocks that series
-// share are gone through one after the other, as they lie in the files, and each run of rows is added to
-// the group of its series. Series that are elsewhere as well are read as in a scan.
+// Adds up many series of few points each by group, without a cursor for each series. Shared blocks are read one after
+// the other, in file order, and each run of rows is added to the group of its series. Series that also have rows
+// elsewhere are read as in a scan.
 
 import type { Slices } from '../../../universal-row/slices.ts';
 import type { BlockSummary, Column } from '../../../universal-row/series/column.ts';

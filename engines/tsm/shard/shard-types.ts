@@ -49,9 +49,12 @@ export interface ShardOptions {
   readonly directory: string;
   /** Unix seconds. All times are nanoseconds relative to it. */
   readonly startSeconds: number;
-  /** Files whose bytes together are more than this are not made one; 2 GB unless told. */
+  /** Files of more bytes than this together are not merged; by default 2 GB. */
   readonly maxFileBytes?: number | undefined;
-  /** Without a write for so long the shard is cold, and is made one file; 5 minutes unless told. */
+  /**
+   * Milliseconds without a write after which the shard is cold and its files are merged into one; by default 5
+   * minutes.
+   */
   readonly coldAfterMs?: number | undefined;
   /** Waits until all entries applied so far are durable in the log. The index and the manifest follow the log. */
   readonly logged?: (() => DiskWait | undefined) | undefined;
@@ -74,7 +77,7 @@ export interface ShardScanRequest {
   readonly descending: boolean;
   /** Nanoseconds since 1970, as in `ScanRequest`. */
   readonly summaries?: { readonly width: bigint; readonly offset: bigint } | undefined;
-  /** Rows beyond it may come. */
+  /** Rows per series that are needed. More rows may be returned. */
   readonly rowsPerSeries?: number | undefined;
   readonly bounds?: readonly ValueBound[] | undefined;
   /** Cache used by this scan alone. */

@@ -32,7 +32,7 @@ export interface Shard {
    * Effects of lost entries in the durable state stay. Durable on return.
    */
   lowerPersisted(index: number): void;
-  /** The active head. Another one after each `sealHead` that returned true. */
+  /** The active head. Each `sealHead` that returns true replaces it. */
   readonly head: ShardHead;
   /** Appends to the active head, as `Head.append`. */
   append(
@@ -52,7 +52,9 @@ export interface Shard {
    * series that have no row left; the caller may remove them from the index.
    */
   deleteRange(series: Uint32Array, from: number, to: number): Uint32Array;
-  /** There is a row, deleted ones apart. It may read a block; a damaged one counts as rows. */
+  /**
+   * Whether the series has a row in the range that is not deleted. May read a block. A damaged block counts as rows.
+   */
   hasRows(series: number, from: number, to: number): boolean;
   /** Syncs index and deletions. Cheap when they did not change. */
   persist(): void;
@@ -74,7 +76,7 @@ export interface Shard {
 
   /** There is a sealed head that is not a file yet. */
   readonly isFlushing: boolean;
-  /** The active head becomes the sealed one. False when it is empty, or while there is a sealed one. */
+  /** Seals the active head. Returns false if the head is empty, or while there is another sealed head. */
   sealHead(): boolean;
   /**
    * Continues writing the sealed head to a file for about so long; true when more is left. At the end the
@@ -88,10 +90,10 @@ export interface Shard {
   /** Bytes of files that `compactSlice` would merge now. */
   readonly pendingCompactionBytes: number;
   /**
-   * Merges four and more neighbours of a level to a file of the next level, and in a cold shard all
-   * files to one, for about so long; true when more is left. When it throws, its partial file is
-   * removed, the old files stay in use, and the next call starts again: after a while, if the disk
-   * is full. It leaves out deleted rows and the rows of series removed from the index.
+   * Compacts for about `budgetMs`: merges four or more neighbouring files of a level into one file of the next level,
+   * and in a cold shard all files into one. Returns true when more is left. When it throws, its partial file is
+   * removed, the old files stay in use, and the next call starts again, with a delay if the disk is full. Deleted
+   * rows and rows of series removed from the index are left out.
    */
   compactSlice(budgetMs: number, blocks?: boolean): boolean;
   /** From now on `compactSlice` makes all files one, as in a cold shard, once. */
@@ -114,7 +116,7 @@ export interface Shard {
   close(): void;
 }
 
-/** Valid until the next ones are asked for. */
+/** Valid until the next rows are requested. */
 export interface ExportedRows {
   readonly series: number;
   readonly measurement: number;

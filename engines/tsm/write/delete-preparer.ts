@@ -1,5 +1,5 @@
-// Encodes deletions. The leader resolves a selection to series here, against the current shards: an
-// entry has their numbers, and those of series left without a point.
+// Encodes deletions. The leader resolves a selection to series against its current shards. An entry has the numbers
+// of these series, and of the series that are left without a point.
 
 import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
 import { unwaiting } from '../../../universal-row/slices.ts';
@@ -12,13 +12,13 @@ export function putDrop(into: RecordBatchWriter, shard: number): void {
   putU32(into, shard);
 }
 
-/** One entry of a deletion; undefined where there is none yet. */
+/** Encoder of one entry of a deletion; undefined if there is none yet. */
 export type DeletionPart = ((into: RecordBatchWriter) => void) | undefined;
 
 /** Series that one entry is about. */
 const seriesAtOnce = 2048;
 
-/** Deletes whole series: those there are as it begins. */
+/** Deletes whole series: those that exist at the start. */
 export function* dropSeriesParts(
   shards: readonly LiveShard[],
   selection: SeriesSelection,

@@ -1,13 +1,13 @@
-// Which series of a shard the handles of a cache stand for, so that a series that was written before is
-// found by one look into an array.
+// Maps the handles of a cache to the series numbers of a shard, so that a series that was written before is found by
+// one array access.
 
 import type { SeriesCache } from '../../../universal-row/series/series-cache.ts';
 
 /** Shards written to in turn. Beyond these numbers, the one that was written to longest ago is forgotten. */
 const keptShards = 4096;
-/** So many are kept however many numbers they have, */
+/** Shards whose numbers are kept in any case. */
 const keptAnyway = 16;
-/** others while all have no more than these: 64 MiB. */
+/** Numbers that the shards may have together before further shards are dropped: 64 MiB. */
 const keptNumbers = 16 * 1024 * 1024;
 
 export class HandleNumbers {

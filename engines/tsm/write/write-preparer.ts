@@ -33,9 +33,9 @@ interface WriteContext {
   limits(): SeriesLimits;
   allowance(database: string): SeriesAllowance | undefined;
   liveShard(number: number): LiveShard | undefined;
-  /** That a database may have. */
+  /** Most shards of a database. */
   readonly maxShards: number;
-  /** That the databases of a tenant may have together. */
+  /** Most shards of all databases of a tenant together. */
   readonly maxTenantShards: number;
   databasesOfTenant(database: string): Iterable<string>;
   /** Other engines that have series of the same databases, by a hash of their keys. */
@@ -43,7 +43,7 @@ interface WriteContext {
 }
 
 const refused = 0xffff_ffff;
-/** They are made in one step, and each costs some files. */
+/** Most new shards of one batch. They are made in one step, and each costs some files. */
 const maxNewShards = 256;
 const nothing: readonly number[] = [];
 const noRules: PointRules = { retention: 0n, maxPointBytes: Infinity };
@@ -125,8 +125,8 @@ export class WritePreparer {
   }
 
   /**
-   * Whether a batch can be prepared before those prepared last are applied, as a part of their entry. New series are
-   * known by their handles until then, and new values of tags are not counted.
+   * Whether a batch can be prepared before the previously prepared batches are applied, as a part of their entry.
+   * Until then new series are known by their handles, and new tag values are not counted.
    */
   joins(database: string, policyName: string, { cache, generation }: PointBatch): boolean {
     if (this.#drafts.length === 0) return true;

@@ -1,9 +1,9 @@
 // Schedules the thread of a plane between tenants, in time slices, by their weights.
 //
-// An event loop serves sockets in its own order: a tenant with a hundred busy connections gets a hundred times as much of
-// the thread as one with a single connection. When the batches of one tick have taken longer than a slice, and are of more
-// than one tenant, further ones are queued in the order of virtual finish times (ABase, section 4.3; `fair-queue.ts`).
-// Their cost is the milliseconds that they take. Between two slices the loop reads new requests.
+// An event loop serves sockets in its own order: a tenant with a hundred busy connections gets a hundred times the
+// thread time of a tenant with one. When the batches of one tick have taken longer than a slice and belong to more
+// than one tenant, further batches are queued by virtual finish time (ABase, section 4.3; `fair-queue.ts`). The cost
+// of a batch is its duration in milliseconds. The loop reads new requests between two slices.
 
 import {
   backgroundWork,
@@ -240,7 +240,10 @@ export class CpuScheduler {
     if (this.#queue.length > 0) this.#schedule();
   };
 
-  /** The next batch is expensive, and another tenant's than the one before, whose answers are sent first. */
+  /**
+   * Whether the next batch is expensive and belongs to another tenant than the batch before it. The answers of the
+   * earlier batch are then sent first.
+   */
   #isOwnSlice(before: Waiting | undefined): boolean {
     const { next } = this.#queue;
     if (before === undefined || next === undefined || next.tenant === before.tenant) return false;

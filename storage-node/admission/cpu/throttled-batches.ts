@@ -1,4 +1,4 @@
-// Batches whose tenant had no capacity when they were to be served. They are deferred, and looked at again every few
+// Batches whose tenant had no capacity when they were due. They are deferred, and checked again every few
 // milliseconds.
 
 interface ThrottledBatchesOptions<T> {

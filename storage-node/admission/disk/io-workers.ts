@@ -1,5 +1,5 @@
-// The workers that read the disk: a few, and a few extra ones for other tenants whenever all of the
-// first serve one tenant. The extra ones end with their work (ABase, section 4.3, rule 4).
+// Workers that read the disk: a few basic ones, and a few extra ones for other tenants while all basic workers serve
+// one tenant. The extra workers end with their work (ABase, section 4.3, rule 4).
 
 interface IoWorkersOptions {
   basic: number;

@@ -1,7 +1,8 @@
-// The ceilings of all partitions of a pod. A table has them when its tenant has a quota and the table has more partitions
-// than the factor: with fewer, a ceiling would be at the quota or beyond it. The burst of a partition is so many times its
-// share of the tenant's burst, so that an even load meets no ceiling before the tenant's limit. Where ceilings hold only
-// while the pod is busy, nothing is counted otherwise. Partitions without requests are not kept.
+// The ceilings of all partitions of a pod. A table has ceilings if its tenant has a quota and the table has more
+// partitions than the factor: with fewer, a ceiling would be at the quota or above it. The burst of a partition is
+// the factor times its share of the tenant's burst, so an even load reaches the tenant's limit before any ceiling. If
+// ceilings hold only while the pod is busy, nothing is counted at other times. Partitions without requests are not
+// kept.
 
 import { slotCount } from '../../../universal-row/crc16.ts';
 import type {
@@ -15,9 +16,9 @@ import { SpendRate } from '../pod/spend-rate.ts';
 export interface PartitionRules {
   /** When ceilings hold: while more than nine tenths of `podRate` are spent, always, or never. */
   cap: 'busy' | 'always' | 'none';
-  /** Times its part of the quota that a partition may take. */
+  /** Multiple of its share of the quota that a partition may use. */
   factor: number;
-  /** Units a second that the pod can do; 0 where that is not known, and then it is never busy. */
+  /** Capacity of the pod in units a second; 0 if unknown, and then the pod is never busy. */
   podRate: number;
 }
 
@@ -31,7 +32,7 @@ export interface PartitionedTable {
 /** Limits of a tenant's spending: units a second, and units at once beyond that. */
 interface TenantUnits {
   readonly tenant: number;
-  /** 0 for one without a quota, or one that is no more. */
+  /** Quota in units a second; 0 for a tenant without a quota, and for a tenant that was dropped. */
   readonly ruPerSecond: number;
   readonly burstRu: number;
 }

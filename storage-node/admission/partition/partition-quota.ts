@@ -1,5 +1,5 @@
-// The ceiling of one partition at the node's entry, before any queue (ABase, section 4.2): with hash sharding traffic is
-// even over partitions, so that one far above its part is skewed, and hurts its neighbours.
+// The ceiling of one partition at the node's entry, before any queue (ABase, section 4.2). With hash sharding traffic
+// is even over partitions, so a partition far above its share is skewed and harms its neighbours.
 
 import { TokenBucket } from '../../../request-units/token-bucket.ts';
 
@@ -10,8 +10,8 @@ export class PartitionQuota {
   readonly #bucket: TokenBucket;
 
   /**
-   * `part` is the tenant's quota over its partitions, units a second; `headroom` times that is the ceiling; `atOnce` are
-   * the units that may be taken at once.
+   * `part` is the partition's share of the tenant's quota in units a second. The ceiling is `headroom` times that.
+   * `atOnce` is the burst in units.
    */
   constructor(part: number, now: number, headroom: number, atOnce: number) {
     this.#bucket = new TokenBucket(part * headroom, atOnce, now, debtSeconds);

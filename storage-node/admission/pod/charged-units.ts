@@ -13,7 +13,7 @@ export class ChargedUnits {
     for (const account of accounts()) this.#taken.set(account, account.lru);
   }
 
-  /** Units of all tenants together; `each` is called with those of one. */
+  /** Returns the units of all tenants together, and calls `each` with the units of each tenant. */
   take(each: (tenant: number, units: number) => void = () => {}): number {
     let charged = 0;
     for (const account of this.#accounts()) {

@@ -1,6 +1,7 @@
-// Which requests a pod admits: those within their tenant's guarantee always, others while the pod has capacity to spare
-// (X-Stor, section 5.2). One token is one logical request unit. Costs are debited after the requests have run; a guarantee
-// holds even if borrowers have emptied the pod's bucket, which then goes below zero.
+// Decides which requests a pod admits: requests within their tenant's guarantee always, other requests while the pod
+// has spare capacity (X-Stor, section 5.2). One token is one logical request unit. Costs are debited after the
+// requests have run. A guarantee holds even if borrowers have emptied the pod's bucket, whose balance then becomes
+// negative.
 
 import { TokenBucket } from '../../../request-units/token-bucket.ts';
 
@@ -47,7 +48,7 @@ export class PodBuckets {
     this.#tenants.delete(tenant);
   }
 
-  /** Whether work of the tenant may begin whose cost is known only afterwards, and then is `charge`d. */
+  /** Whether work of the tenant may begin whose cost becomes known later and is then debited by `charge`. */
   mayBegin(tenant: number, now: number): boolean {
     if (this.#pod.balance(now) > 0) return true;
     const own = this.#tenants.get(tenant);

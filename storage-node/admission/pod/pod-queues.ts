@@ -56,7 +56,7 @@ export const workKinds: readonly WorkKind[] = ['write', 'read', 'equal', 'late']
 /** `run`: its units are debited, it is to begin now. `queued`: `drain` will hand it over. `full`: refused. */
 type Placement = 'run' | 'queued' | 'full';
 
-/** Queues of the same rank alternate; a rank goes before those below. */
+/** Queues of the same rank alternate. A higher rank is served before lower ranks. */
 interface Rank {
   /** Work of ranks above that was served since this one was, and when that was. */
   passed: number;
@@ -126,8 +126,8 @@ export class PodQueues<W> {
   }
 
   /**
-   * Work that arrives. It does not pass waiting work of its kind, so that writes run in the order
-   * of their arrival, including those to one key.
+   * Offers new work. It never overtakes queued work of its kind, so writes run in order of arrival, including writes
+   * to one key.
    */
   offer(kind: WorkKind, cost: number, work: W, now: number, tenant = 0): Placement {
     if (this.mayBegin(kind, cost, now)) return 'run';

@@ -1,8 +1,8 @@
-// What a node with a relaxed fsync policy remembers in a file: the boot of its machine in which it has
+// File in which a node with a relaxed fsync policy records two things: the boot of its machine in which it has
 // acknowledged writes that may not be on disk, and the groups that are fenced since an end without a sync.
 //
-// The end of the process alone loses nothing that was written: the operating system has it. A start in
-// another boot of the machine means that it does not any more.
+// The end of the process alone loses no written data, because the operating system has it. A start in another boot of
+// the machine means that this data may be lost.
 
 import type { Disk } from '../../../universal-row/environment.ts';
 

@@ -42,8 +42,8 @@ interface AppendFrame {
 const scratch = Buffer.alloc(256 * 1024);
 
 /**
- * The frame, and where in it the payload of each entry begins. Its bytes are valid until the next one is made: each tick
- * makes one for each group, whose memory would have to be collected.
+ * Encodes the frame, with the position in it at which the payload of each entry begins. The bytes are valid until the
+ * next call: each tick encodes a frame per group, and new buffers would have to be garbage-collected.
  */
 export function encodeAppend(frame: AppendFrame): { bytes: Buffer; payloadsAt: number[] } {
   const { entries, payloads, hard } = frame;

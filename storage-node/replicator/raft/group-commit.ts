@@ -1,12 +1,12 @@
-// Syncs the log of a pod for all its groups: one sync at most is under way, and the next covers all that was written
-// meanwhile.
+// Syncs the log of a pod for all its groups. At most one sync is in progress, and the next sync covers everything
+// written meanwhile.
 //
 //   always    each write waits for the sync that covers it
 //   everysec  only strict ones do, and a sync begins a second after the first write without one. Writes wait, too,
 //             while a sync is under way and the oldest one that waits for none is two seconds old
 //   no        only strict ones do, and a segment is synced when it is full
 //
-// There is no timer: the pod asks at each tick at least, and ticks for as long as a sync will be due.
+// There is no timer: the pod calls this object at least once per tick, and keeps ticking while a sync will be due.
 
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { FsyncPolicy } from '../partition-log.ts';

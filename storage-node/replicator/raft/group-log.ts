@@ -1,8 +1,8 @@
 // A group's part of the write-ahead log: the engine's writes in order, snapshots included, and the
 // release of old entries.
 //
-// A snapshot is installed in three steps, so that a crash between them is understood: its position is written to the
-// log, the state takes the place of the old one, the log says that it begins anew from there.
+// A snapshot is installed in three steps, so that recovery can tell where a crash happened: the snapshot's position
+// is written to the log, its state replaces the old state, and the log records that it begins anew from there.
 
 import { EntryKind } from '../engine/frames.ts';
 import type { Entry, Message, Snapshot } from '../engine/frames.ts';
@@ -225,9 +225,10 @@ export class GroupLog {
   }
 
   /**
-   * Whether a write waits for the disk under a relaxed policy, too: terms and votes; snapshots; the first entry of a term
-   * and changes of members, so that a state that outran its log knows both; all else while the members change or may
-   * (a learner has no part in elections, so what it has applied must not be lost); and what comes after such a write.
+   * Whether a write waits for the disk even under a relaxed policy. This holds for terms and votes; for snapshots;
+   * for the first entry of a term and changes of members, so that a state that is ahead of its log knows both; for
+   * all writes while members change or may change, because a learner takes no part in elections and must not lose
+   * applied entries; and for writes after any of these.
    */
   #isStrict({ snapshot, entries, hasHardState, term, vote }: Message): boolean {
     const { commit, applier, replica } = this.#p;

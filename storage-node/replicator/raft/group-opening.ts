@@ -124,8 +124,8 @@ export class GroupOpening {
   }
 
   /**
-   * The state has entries that the log has lost. Their term is that of the last one that is left, and among them is no
-   * change of members: those, and the first entry of a term, were on disk before they were applied.
+   * The state has entries that the log has lost. Their term is that of the last remaining entry, and none of them
+   * changes the members: such changes, and the first entry of a term, were on disk before they were applied.
    */
   #outran(
     state: GroupState,

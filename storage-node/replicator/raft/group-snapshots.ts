@@ -1,4 +1,4 @@
-// The snapshots of a group that are under way: those sent to followers that are too far behind, and the one that comes.
+// Snapshots of a group in progress: those sent to followers that are too far behind, and the snapshot being received.
 
 import type { Disk } from '../../../universal-row/environment.ts';
 import type { Message } from '../engine/frames.ts';

@@ -79,8 +79,8 @@ export class KeptLog {
   }
 
   /**
-   * The entries that are on disk, with where their payloads are; none from the first one on that another one may take the
-   * place of there.
+   * Entries on disk, with the positions of their payloads. Ends before the first entry that another entry may replace
+   * on disk.
    */
   storedEntries(): LoggedEntry[] {
     const { engine, handle, payloads } = this.#p.group;

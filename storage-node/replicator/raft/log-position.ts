@@ -1,5 +1,5 @@
-// A point of the log, and the members from there on. The write-ahead log keeps for each group the one that its entries
-// begin after, and, while a snapshot is being installed, the snapshot's:
+// A position of the log, and the members from there on. For each group the write-ahead log keeps the position before
+// its first entry and, while a snapshot is being installed, the position of the snapshot:
 //
 //   positions = (index u64 | term u64 | conf state)*
 

@@ -45,7 +45,7 @@ export interface ProposalLog {
    * determined.
    */
   readBarrier(then: (isSafe: boolean) => void): void;
-  /** Asks another voter to take over. It may fail; the role tells. */
+  /** Asks another voter to take over. This may fail: check the role. */
   transfer(to: number): void;
   /** One change at a time; false when this replica cannot begin it now. */
   changeMembers(changes: readonly MemberChange[]): boolean;

@@ -497,8 +497,8 @@ export class RaftGroup implements ProposalLog {
   }
 
   /**
-   * Ticks that this voter should wait before it campaigns in a group that has begun, so that one election is enough and
-   * the groups' leaders are spread over the nodes; undefined for one that has no vote.
+   * Ticks that this voter should wait before it campaigns in a group that has begun, so that one election is enough
+   * and leaders are spread over the nodes. Undefined for a replica without a vote.
    */
   get firstCampaign(): number | undefined {
     const voters = [...this.#applier.conf.voters].sort((a, b) => a - b);
@@ -511,7 +511,7 @@ export class RaftGroup implements ProposalLog {
   sleepIfIdle(): boolean {
     if (this.#role !== Role.leader || this.#closed) return false;
     this.#sole.tell();
-    // What it has to send would wake the others again.
+    // Pending output of the engine would wake the other replicas again.
     if (this.#p.engine.hasReady(this.handle)) return false;
     return this.#quiescence.offerIfIdle();
   }

@@ -1,5 +1,5 @@
-// The groups of a node on real time: runs a `RaftPod` on the event loop, with one timer, and carries its messages. The
-// timer stops while all groups sleep.
+// Drives the groups of a node in real time: runs a `RaftPod` on the event loop with one timer, and carries its
+// messages. The timer stops while all groups sleep.
 //
 // Inputs of an event-loop tick (messages, proposals, ends of syncs) are processed once, at its end:
 // all groups' decisions, one write to the log, one write to each connection.
@@ -188,8 +188,8 @@ export class RaftHost {
   }
 
   /**
-   * Leases are kept by the monotonic clock: while the other one goes at another rate, neither is trusted. Asked before each
-   * use, as the machine may have slept since the last tick.
+   * Leases use the monotonic clock. While it and the wall clock advance at different rates, neither is trusted.
+   * Checked before each use, because the machine may have been suspended since the last tick.
    */
   clocksAgree(): boolean {
     const { monotonic, wall } = this.#comparedAt;

@@ -503,8 +503,8 @@ export class RaftLog implements PartitionLog {
 
   #stepDown(role: LogRole): void {
     const pending = this.#ticks.filter(({ outcome }) => outcome === undefined);
-    // The pod is paused, and nothing of it is lost, unless it has just written what no client asked for: in a tick that is
-    // open, or in one that the group, about to hand over, has refused.
+    // The pod is paused, so none of its writes is lost, except writes that no client requested: in an open tick, or
+    // in a tick that the group has refused because of the transfer.
     const hasWritten = this.#entry.count > 0 || this.#losingFrom !== 0;
     if (this.#transfer?.isSettled === true && pending.length === 0 && !hasWritten) {
       return this.#tell(() => this.#tellRole(role));

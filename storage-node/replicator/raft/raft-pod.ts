@@ -89,7 +89,7 @@ const defaultLimits: RaftGroupLimits = {
 
 const defaultBallastBytes = 16 * 1024 * 1024;
 const readyBytes = 64 * 1024;
-/** For so long the engine's output is processed in one step; what is left is a next one's. */
+/** Milliseconds for processing the engine's output in one step. The rest is left to the next step. */
 const workMs = 8;
 const collectTicks = 20;
 const sleepTicks = 10;

@@ -81,7 +81,7 @@ export class ReadBarriers {
     this.#take((one) => one.index !== 0 && one.index <= index, true);
   }
 
-  /** Ends those whose time is up by this tick; all for Infinity. */
+  /** Ends barriers whose deadline is at or before this tick; all for Infinity. */
   expire(tick: number): void {
     this.#take((one) => one.failsAt <= tick, false);
   }

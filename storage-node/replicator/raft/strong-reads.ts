@@ -86,8 +86,8 @@ export class StrongReads {
   }
 
   /**
-   * The engine of an only voter answers with what it knows to be committed, even before the first entry of its term is:
-   * entries of an earlier life may be committed that it does not know of.
+   * The engine of a sole voter answers with the commit index that it knows, even before the first entry of its term
+   * is committed. Entries of an earlier process may be committed without its knowledge.
    */
   get isEngineBehind(): boolean {
     const { applier, engine, handle, replica } = this.#p;

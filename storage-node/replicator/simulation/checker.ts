@@ -140,8 +140,8 @@ export class Checker {
   }
 
   /**
-   * The power of most voters has failed under a relaxed policy: what was acknowledged in the last `ms` may be gone. All
-   * that was before must be there, and replicas must agree on what takes its place.
+   * Most voters have lost power under a relaxed policy: writes acknowledged in the last `ms` may be lost. All earlier
+   * writes must exist, and replicas must agree on the entries that replace the lost ones.
    */
   mayLose(ms: number): void {
     this.losses++;

@@ -41,7 +41,7 @@ class History {
   readonly #fsync: FsyncPolicy;
   /** Under a relaxed policy: any node's power may fail, else one node's after the other's. */
   readonly #mayLose: boolean;
-  /** The group begins with one voter, and becomes one of three and one of one again. */
+  /** The group begins with one voter, grows to three, and shrinks to one again. */
   readonly #isOfOne: boolean;
   /** The one that an isolated leader lost first. */
   #candidate: { node: SimulatedNode; asksForVotes: () => void } | undefined;
@@ -276,8 +276,9 @@ class History {
   }
 
   /**
-   * The leader loses one of the others, and the rest when that one asks for votes, or at a random time: they have heard of
-   * the leader just before. Busy clients continue writing wherever one leads, and reading at the old leader.
+   * Isolates the leader from one other node, and from the rest when that node asks for votes or at a random time. So
+   * the rest have heard from the leader just before. Busy clients continue to write at any leader, and to read at the
+   * old leader.
    */
   #isolateLeader(): void {
     const leader = this.#leader();

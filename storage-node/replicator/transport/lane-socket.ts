@@ -1,5 +1,5 @@
-// One lane to another node: messages in frames of a link, both ways. Frame types: 64 a message, 65 a part of one that is
-// larger than a frame should be; the last part is a 64.
+// One lane to another node: messages in link frames, in both directions. A frame of type 64 is a message. Type 65 is
+// a part of a message that is larger than a frame should be; its last part has type 64.
 
 import type { ClusterLink } from '../../../cluster-links/cluster-link.ts';
 import { beginFrame, endFrame } from '../../../universal-row/protocol/frames.ts';

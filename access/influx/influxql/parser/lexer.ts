@@ -1,5 +1,5 @@
-// InfluxQL's tokens. One call scans one token, and keeps nothing: where a regular expression may stand
-// is for the parser to know.
+// Scans InfluxQL tokens. One call scans one token and keeps no state: the parser knows where a regular expression may
+// stand.
 
 /**
  * A keyword in capitals, a sign as it is written, or one of: IDENT, NUMBER (with a point), INTEGER,

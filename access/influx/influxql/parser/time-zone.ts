@@ -32,8 +32,8 @@ export function zoneOffset(zone: string, unixSeconds: number): number {
 }
 
 /**
- * The moment at which a clock in the zone shows these seconds after 1970. Of the two in the hour that
- * comes twice in autumn it is one; in the hour left out in spring it is one beside it.
+ * The moment at which a clock in the zone shows these seconds after 1970. For an hour that occurs twice in autumn,
+ * the result is one of the two moments. For an hour that is skipped in spring, it is a moment next to it.
  */
 export function fromLocal(zone: string, localSeconds: number): number {
   const guess = localSeconds - zoneOffset(zone, localSeconds);

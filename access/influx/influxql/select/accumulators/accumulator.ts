@@ -20,9 +20,9 @@ export interface DenseRows {
 /** Result of a call, point by point in the order of the answer. */
 export interface Points {
   readonly count: number;
-  /** By point: place in the list of slots that was asked for. */
+  /** Of each point: its index in the requested list of slots. */
   readonly places: Int32Array;
-  /** Times of their own, as seconds and nanoseconds; else the bucket's is meant. */
+  /** Times of the points as seconds and nanoseconds, if they differ from the bucket's time. */
   readonly times: { readonly bases: Float64Array; readonly offsets: Float64Array } | undefined;
   readonly column: Column | undefined;
   /** Other columns of the chosen rows. */
@@ -52,7 +52,7 @@ export interface AccumulatorOptions {
   readonly tags: readonly string[];
   /** Points keep the time of the row they were taken from. */
   readonly keepsTime: boolean;
-  /** Columns of the chunks whose values go along, and their types. */
+  /** Columns of the chunks whose values are returned with each point, and their types. */
   readonly aux: readonly { readonly index: number; readonly type: FieldType }[];
   readonly hasInterval: boolean;
   readonly memory: RunMemory;

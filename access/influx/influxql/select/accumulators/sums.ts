@@ -38,8 +38,8 @@ export class Count implements Accumulator {
 const safe = Number.MAX_SAFE_INTEGER;
 
 /**
- * Sums by series first, and then of those, as InfluxDB does it: adding floats in another order may give
- * another last digit. Sums of integers are exact, and wrap at 64 bits.
+ * Sums each series first and then adds these sums, as InfluxDB does: another order of adding floats may change the
+ * last digit. Sums of integers are exact and wrap at 64 bits.
  */
 abstract class SeriesSums implements Accumulator {
   readonly isFloat: boolean;

@@ -1,5 +1,5 @@
-// SELECT of calls. Calls over fields are worked out bucket by bucket, those that share a range in one look
-// at the rows; functions that follow points from one to the next come on top.
+// SELECT with calls. Calls over fields are computed bucket by bucket, and calls with the same range share one pass
+// over the rows. Functions that compare consecutive points are applied to the results.
 
 import { type Slices } from '../../../../../universal-row/slices.ts';
 import type { Run } from '../context.ts';

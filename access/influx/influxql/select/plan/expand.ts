@@ -102,7 +102,7 @@ function reference({ name, type }: Name): SelectField {
   return { expression: { kind: 'reference', name, cast: type }, alias: undefined };
 }
 
-/** f(*) for the fields whose type f takes, named f_<field>. */
+/** Expands f(*) to a call for each field whose type f accepts, named f_<field>. */
 function expandCall(
   field: SelectField,
   template: Extract<Expression, { kind: 'call' }>,

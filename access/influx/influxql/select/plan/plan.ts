@@ -1,4 +1,4 @@
-// A SELECT as it is carried out: expressions over symbols, calls over fields, and where rows come from.
+// The plan of a SELECT: expressions over symbols, calls over fields, and the source of the rows.
 
 import type { FieldType } from '../../../../../universal-row/series/field-type.ts';
 import type { SeriesFilter, ValueBound } from '../../../../../contracts/series-store.ts';
@@ -89,7 +89,7 @@ export interface Plan {
   /** Outputs over symbols: first those of `calls`, then those of `refs`. */
   readonly outputs: readonly Node[];
   readonly outputTypes: readonly (FieldType | 'tag' | undefined)[];
-  /** By output: it is an argument of top() or bottom(), which a wildcard around does not see. */
+  /** Of each output: whether it is an argument of top() or bottom(), which an enclosing wildcard does not see. */
   readonly isArgument: readonly boolean[];
   readonly calls: readonly Call[];
   /** Fields and tags that stand outside of calls. */

@@ -1,5 +1,4 @@
-// The buckets of GROUP BY time. Each has a key: a double that grows with time and tells it apart from all
-// others of the statement.
+// Buckets of GROUP BY time. The key of a bucket is a double that grows with time and is unique in the statement.
 
 import { maxTime, minTime } from '../../../../../contracts/series-store.ts';
 import { zoneOffset } from '../../parser/time-zone.ts';
@@ -134,8 +133,8 @@ function floorDivide(value: bigint, by: bigint): bigint {
 }
 
 /**
- * The starts of the windows of a filled answer, one after the other, as the fill of InfluxDB finds them:
- * in a zone whose clock changes it continues by the width, and puts itself right after the change.
+ * The starts of the windows of a filled answer, in order, as the fill of InfluxDB finds them. In a zone whose clock
+ * changes, the fill continues by the width and corrects itself right after the change.
  */
 export class WindowSteps {
   time: bigint;

@@ -1,4 +1,4 @@
-// Where rows come from: the series of a measurement, or the groups of a subquery.
+// Sources of rows: the series of a measurement, or the groups of a subquery.
 
 import { sliceElements, type Slices } from '../../../../../universal-row/slices.ts';
 import type {
@@ -122,7 +122,7 @@ export function* openMeasurement(
   return { inputs, close: () => scan.close() };
 }
 
-/** How the columns of a scan become those that were asked for. */
+/** Maps the columns of a scan to the requested columns. */
 interface Shape {
   readonly refs: readonly Ref[];
   /** By ref: the column of the scan; -1 for a tag, and for a field that the source does not have. */
