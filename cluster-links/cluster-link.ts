@@ -38,7 +38,7 @@ export interface LinkContext {
 
 export const minSecretBytes = 16;
 export const defaultHelloMs = 5000;
-/** With the time between pings it is below two seconds. */
+/** Together with the interval between pings, a dead peer is detected in less than two seconds. */
 const defaultSilenceMs = 1700;
 const pingMs = 250;
 /** Time a socket has for sending its last bytes. */
@@ -52,7 +52,7 @@ export interface LinkHandler {
   drained(): void;
   /** All frames of one socket read were delivered. */
   readEnd(): void;
-  /** The link is of no more use; told once. Undefined when either side closed it. */
+  /** Called once when the link has ended. `error` is undefined if either side closed the link. */
   closed(error: Error | undefined): void;
 }
 
@@ -61,7 +61,7 @@ export interface LinkService {
   /** Throws a `HelloError` for a peer that it does not serve: its text is for the peer, too. */
   admit?(peer: LinkPeer): void;
   open(link: ClusterLink): LinkHandler;
-  /** False where another link tells whether the peer is there. */
+  /** Whether the link sends pings and detects a silent peer. False if another link already monitors the peer. */
   keepsAlive?: boolean | undefined;
 }
 
@@ -71,7 +71,7 @@ interface ClusterLinkOptions {
   silenceMs: number | undefined;
   /** Throws a `HelloError` for a peer that is not served. */
   serviceFor: (peer: LinkPeer) => LinkService;
-  /** Told once, before the handler is. */
+  /** Called once, before `closed` of the handler. */
   ended: (link: ClusterLink, error: Error | undefined) => void;
 }
 
@@ -236,7 +236,7 @@ export class ClusterLink {
     this.#end(error, isForPeer);
   }
 
-  /** The socket is closed at once after an error; nothing more is sent or heard. */
+  /** Closes the link. After an error the socket is closed at once, and nothing more is sent or received. */
   close(error?: Error): void {
     this.#end(error, error === undefined);
   }

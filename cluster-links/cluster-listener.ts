@@ -38,7 +38,7 @@ interface Stranger {
 }
 
 export class ClusterListener {
-  /** Links that ended before their peer was known. */
+  /** Links that ended before their peer was authenticated. */
   refused = 0;
   readonly #context: LinkContext;
   readonly #report: LinkReport;
@@ -77,7 +77,7 @@ export class ClusterListener {
     else this.#services.set(purpose, service);
   }
 
-  /** Resolves when it listens; rejects when the address cannot be listened on. Port 0 is any free one. */
+  /** Resolves when the listener is bound; rejects if it cannot bind the address. Port 0 selects a free port. */
   listen(host: string, port: number): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
@@ -146,7 +146,7 @@ export class ClusterListener {
     this.#tls.emit('connection', socket);
   }
 
-  /** The link is authenticated, or gone. */
+  /** Called when the link was authenticated or has ended. */
   #isKnown(key: string): void {
     clearTimeout(this.#strangers.get(key)?.timer);
     this.#strangers.delete(key);

@@ -1,4 +1,4 @@
-// How a process links itself to another one of its cluster.
+// Connects a process to another process of its cluster.
 
 import { randomBytes } from 'node:crypto';
 import { lookup } from 'node:dns';
@@ -24,9 +24,9 @@ interface DialTarget {
   keepsAlive?: boolean | undefined;
 }
 
-/** One of both is called, once. */
+/** Receives the outcome of a dial: exactly one of the two is called, once. */
 interface DialListener {
-  /** The hello is over. A `HelloError` that it throws ends the link, and is told to `failed`. */
+  /** The handshake succeeded. A `HelloError` thrown here ends the link and is passed to `failed`. */
   open(link: ClusterLink): LinkHandler;
   failed(error: Error): void;
 }
@@ -50,7 +50,7 @@ class Dial implements LinkService {
   readonly #timer: NodeJS.Timeout;
   #socket: Socket | undefined;
   #link: ClusterLink | undefined;
-  /** The caller has been told the outcome. */
+  /** Whether the caller has received the outcome. */
   #isOver = false;
 
   constructor(context: LinkContext, target: DialTarget, listener: DialListener) {

@@ -11,9 +11,9 @@ import { copyBytes, viewed } from '../universal-row/bytes.ts';
 /** A request to write, as Node makes it. */
 interface WriteRequest {
   oncomplete: ((status: number) => void) | undefined;
-  /** Bytes that are to stay as they are until they have left. */
+  /** Bytes that must not change until they are sent. */
   buffer: Buffer | undefined;
-  /** -1 while nothing is under way in it. */
+  /** -1 while the request is idle. */
   getAsyncId(): number;
 }
 
@@ -22,34 +22,34 @@ type WriteBuffer = (request: WriteRequest, bytes: Buffer) => number;
 
 interface Handle {
   writeBuffer: WriteBuffer;
-  /** Bytes that have not left yet. */
+  /** Bytes that are not sent yet. */
   readonly writeQueueSize: number;
 }
 
 type WithHandle = { _handle?: Partial<Handle> | null };
 
-/** Known once a stream of this thread has made one. */
+/** Class of Node's write requests. Known once a stream of this thread has created a request. */
 let requestClass: WriteRequestClass | undefined;
-/** A request in which nothing is under way: the next write takes it. */
+/** An idle request, which the next write uses. */
 let spare: WriteRequest | undefined;
 
 const unused = -1;
 
-/** A write of up to so many bytes is copied: that takes less time than an object for a part of a buffer. */
+/** A write of at most this many bytes is copied, which takes less time than creating a view of a buffer. */
 const smallBytes = 128;
 /** By length: buffers of this thread that small writes are made from. */
 const smallBuffers = Array.from({ length: smallBytes + 1 }, (): Buffer | undefined => undefined);
 
 export class DirectWrites {
-  /** Bytes of a write that has not left at once. */
+  /** Bytes of the write in progress, which could not be sent at once. */
   waiting = 0;
-  /** The write that waits is one of a copy. */
+  /** Whether the write in progress was copied. */
   isCopied = false;
   #handle: Handle | undefined;
   readonly #socket: Socket;
   readonly #left: () => void;
 
-  /** `left` is called when a write that had to wait has left. */
+  /** `left` is called when a write that had to wait has been sent. */
   constructor(socket: Socket, left: () => void) {
     this.#socket = socket;
     this.#left = left;
@@ -93,7 +93,7 @@ export class DirectWrites {
     return true;
   }
 
-  /** From now on all goes through the stream. */
+  /** Ends direct writes: all further bytes go through the stream. */
   end(): void {
     this.#handle = undefined;
   }

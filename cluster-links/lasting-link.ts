@@ -1,4 +1,4 @@
-// A link that is made again whenever it ends: after 20 ms at first, and twice as long after each attempt that fails, up to
+// A link that reconnects whenever it ends: after 20 ms at first, then with a doubled delay after each failed attempt, up to
 // a second.
 
 import { Deferred } from '../universal-row/deferred.ts';
@@ -16,16 +16,19 @@ export interface LastingLinkTarget {
 
 interface LastingLinkUser {
   readonly purpose: string;
-  /** Name of the other end, for reports. */
+  /** Name of the peer, for reports. */
   readonly peer: string;
-  /** The link is open. It counts as up once `up` is called, here or after a first message of the other side. */
+  /**
+   * Called when the link is open. The user calls `up` once requests can be sent, here or after a first message from the
+   * peer.
+   */
   opened(): void;
   frame: LinkHandler['frame'];
-  /** The link has ended: what was under way has failed. Not called where none was open. */
+  /** Called when an open link has ended: requests in flight have failed. */
   ended(): void;
 }
 
-/** Bytes that the socket has yet to send, beyond which no more requests are taken. */
+/** Limit of unsent bytes in the socket, beyond which no more requests are accepted. */
 const maxUnsentBytes = 32 * 1024 * 1024;
 const retryMs = { first: 20, last: 1000 } as const;
 
@@ -48,7 +51,7 @@ export class LastingLink {
     this.#user = user;
   }
 
-  /** Resolves when it is up. */
+  /** Connects. Resolves when the link is up. */
   start(): Promise<void> {
     this.#connect();
     return this.#ready.promise;
@@ -58,7 +61,7 @@ export class LastingLink {
     return this.#isUp;
   }
 
-  /** Resolves when it is up, which may be never. */
+  /** Resolves when the link is up; stays pending as long as the peer cannot be reached. */
   get ready(): Promise<void> {
     return this.#ready.promise;
   }
@@ -126,7 +129,7 @@ export class LastingLink {
     this.#drained();
   }
 
-  /** Ends the link: the other side violates the protocol. */
+  /** Ends the link, because the peer violated the protocol. */
   fail(error: Error): void {
     this.#link?.close(error);
   }
@@ -137,7 +140,7 @@ export class LastingLink {
     this.#dial?.close();
   }
 
-  /** Whether the socket takes no more for now. */
+  /** Whether so many bytes are unsent that no more requests are accepted. */
   get isFull(): boolean {
     return (this.#link?.unsentBytes ?? 0) > maxUnsentBytes;
   }

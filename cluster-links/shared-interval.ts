@@ -19,7 +19,10 @@ class SharedInterval {
   }
 }
 
-/** Calls `tick` about every `ms` milliseconds, with all others of that interval, until the result is called. */
+/**
+ * Calls `tick` about every `ms` milliseconds, together with all others of that interval. Call the returned function to
+ * stop.
+ */
 export function everyInterval(ms: number, tick: () => void): () => void {
   const interval = intervals.get(ms) ?? new SharedInterval(ms);
   intervals.set(ms, interval);

@@ -2,7 +2,7 @@
 // collections `nodes` and `groups` have these forms; the controller writes them, and every node
 // carries out its own part.
 
-/** The parts of a node that talk to other nodes, each at a port of its own. */
+/** Addresses of the parts of a node that talk to other nodes. Each part has a port of its own. */
 export interface NodeAddresses {
   /** `HOST:PORT` of the control plane, the Redis plane and the InfluxDB plane, for other nodes. */
   readonly control: string;
@@ -21,7 +21,7 @@ export interface NodeAddresses {
 export const nodeRoles = ['gateway', 'node', 'control'] as const;
 export type NodeRole = (typeof nodeRoles)[number];
 
-/** `joining`: it has its number, and no copy of the metadata yet; nothing is placed there. */
+/** `joining`: the node has a number but no copy of the metadata yet, so no replica is placed on it. */
 export type NodeState = 'joining' | 'up' | 'draining' | 'removed';
 
 /**
@@ -95,12 +95,12 @@ export interface GroupDefinition {
   readonly model: GroupModel;
   /** The partition of the group; absent for the undivided tables of the tenant. */
   readonly partition?: number;
-  /** Of time series: which part of them; absent where they are undivided. */
+  /** Partition of the time series; absent if the series are undivided. */
   readonly series?: SeriesPart;
   /** Counts the changes of `replicas`. */
   readonly epoch: number;
   readonly replicas: readonly ReplicaDefinition[];
-  /** Replicas that the group began with; any other one joins it. */
+  /** Replicas that the group started with. Any other replica joins the existing group. */
   readonly initial: readonly number[];
 }
 
@@ -112,18 +112,21 @@ export interface ReplicaStatus {
   readonly group: number;
   readonly replica: number;
   readonly role: 'leader' | 'follower' | 'learner' | 'closed';
-  /** Node that leads, 0 while none is known. */
+  /** Number of the node that leads; 0 while unknown. */
   readonly leader: number;
   readonly term: number;
   readonly applied: number;
   readonly rows: number;
   readonly bytes: number;
-  /** Request units a second that it served, in the last whole minute; absent until there is one. */
+  /** Request units a second that the replica served in the last whole minute; absent before the first whole minute. */
   readonly units?: number;
   /** For a leader: members in its log. */
   readonly voters: readonly number[];
   readonly learners: readonly number[];
-  /** Its machine stopped before it had synced the log: it may lack what it has acknowledged, and catches up. */
+  /**
+   * Whether the replica is fenced: its machine stopped before the log was synced, so it may lack acknowledged entries and
+   * is catching up.
+   */
   readonly fenced?: boolean;
   /**
    * It leads, and was elected when most voters were fenced, or is the only copy and was: the last acknowledged writes before
@@ -135,14 +138,14 @@ export interface ReplicaStatus {
 /** Request units that a replica served, minute by minute. */
 export interface GroupMinutes {
   readonly group: number;
-  /** Units a second, one for each minute of the time that was asked for; 0 where nothing was collected. */
+  /** Request units a second, one value for each minute of the requested span; 0 where nothing was recorded. */
   readonly units: readonly number[];
 }
 
-/** The same of all replicas in one plane of a node. */
+/** Request units that the replicas of one plane of a node served, minute by minute. */
 export interface PlaneMinutes {
   readonly plane: 'redis' | 'influx';
-  /** Request units a second that the plane can serve; 0 while that is not known. */
+  /** Request units a second that the plane can serve; 0 while unknown. */
   readonly capacity: number;
   readonly groups: readonly GroupMinutes[];
 }
@@ -153,7 +156,7 @@ export interface MinuteSpan {
   readonly to: number;
 }
 
-/** Minutes in one answer about loads. */
+/** Limit of minutes in one answer about loads. */
 export const mostMinutesAsked = 60;
 
 export interface ClusterView {

@@ -1,4 +1,4 @@
-// A pod in this process as a gateway sees it, where the log of the pod may have other replicas in other processes.
+// A pod in this process as the gateway uses it. Other replicas of the pod's log may be in other processes.
 
 import type { Command, ReadBounds } from '../universal-row/command.ts';
 import type { Executor, Outcome } from '../universal-row/executor.ts';
@@ -16,11 +16,11 @@ export interface ReplicaLog {
 }
 
 export interface LocalPod extends Executor {
-  /** Only the leader runs commands. The others refuse them, and say so in `Command.notRun`. */
+  /** Role of the replica. Only the leader runs commands; other replicas refuse commands and set `Command.notRun`. */
   readonly role: 'leader' | 'follower' | 'learner';
-  /** The replica that leads; 0 while none is known. */
+  /** The replica that leads; 0 while unknown. */
   readonly leader: number;
-  /** Commands wait here until the leader is known. */
+  /** Whether commands are queued in the pod until the leader is known. */
   readonly isPaused: boolean;
   /** Whether it follows, and its state is no older. */
   isWithin(bounds: ReadBounds): boolean;
@@ -34,7 +34,7 @@ export interface LocalPod extends Executor {
    * not be sent as they are, whatever the outcome of the position they wait for.
    */
   readonly losses: number;
-  /** Position of the last tick in which something ran; those of two ticks in a row differ by 1. */
+  /** Log position of the last tick in which a command ran. Positions of consecutive ticks differ by 1. */
   readonly lastPosition: number;
   /** Like `endTick`, for a caller that checks `losses` itself. */
   flushTick(): number;

@@ -1,4 +1,4 @@
-// When an engine's own work, as flushes, compaction and checkpoints, may use the thread of its pod.
+// Time slices for an engine's own work, such as flushes, compaction and checkpoints, on the thread of its pod.
 
 export interface MaintenanceSlices {
   /**

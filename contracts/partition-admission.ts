@@ -4,13 +4,13 @@
 
 /** The partitions that one request touches. A connection has one object and uses it for each of its requests. */
 export interface PartitionRequest {
-  /** Another request begins: nothing is touched yet. */
+  /** Starts a new request, which has touched no partition yet. */
   begin(): void;
   /** The request touches a key of this slot of the table. Times are monotonic milliseconds. */
   touch(table: number, slot: number, now: number): void;
   /** Milliseconds until no touched partition is above its ceiling; 0 if none is. */
   waitMs(now: number): number;
-  /** The request is done and has cost so many request units, charged to the touched partitions in equal parts. */
+  /** Ends the request. Charges `units` to the touched partitions in equal parts. */
   charge(units: number, now: number): void;
 }
 

@@ -11,7 +11,7 @@ export interface Partition {
   readonly last: number;
   /** The engine that holds its rows. */
   readonly model: string;
-  /** Its rows were copied from other partitions. */
+  /** Whether the rows were copied from other partitions. */
   readonly isCopy?: boolean | undefined;
 }
 
@@ -25,10 +25,10 @@ export const MarkState = {
   frozen: 3,
   /** Of a source: its targets have taken its place, permanently. */
   closed: 4,
-  /** Of a source: the attempt, and all before it, can come to nothing any more. */
+  /** Of a source: this attempt and all earlier attempts are void and can never be decided. */
   void: 5,
 } as const;
-/** Of a partition in its group, which copies others or is copied (storage-node/partition-marks.ts). */
+/** Mark of a partition that copies other partitions or is copied (storage-node/partition-marks.ts). */
 export interface PartitionMark {
   readonly state: (typeof MarkState)[keyof typeof MarkState];
   readonly attempt: number;
@@ -38,7 +38,10 @@ export interface PartitionMark {
 
 /** What the leader of a source asks the leader of another group while partitions change (storage-node/partition-marks.ts). */
 export type PartitionQuestion =
-  /** Rows for a target, as a slice in base64 that comes after so many; with a key in place of the row under that. */
+  /**
+   * Delivers rows for a target: one slice in base64. `slices` is the number of slices before it. With `key`, `ops`
+   * replaces the row under that key.
+   */
   | {
       readonly kind: 'fill';
       readonly target: number;
@@ -48,7 +51,7 @@ export type PartitionQuestion =
       readonly key?: string;
       readonly ops: string;
     }
-  /** Answered when it has so many slices, and they are durable. */
+  /** Answered once the target has `slices` slices and they are durable. */
   | {
       readonly kind: 'durable';
       readonly target: number;
@@ -56,21 +59,21 @@ export type PartitionQuestion =
       readonly attempt: number;
       readonly slices: number;
     }
-  /** Whether the attempt was decided, which it is from the answer on: `true` if its sources are closed. */
+  /** Asks for the decision on the attempt, which is final from the answer on: `true` if its sources are closed. */
   | { readonly kind: 'decide'; readonly home: number; readonly attempt: number };
 
 export interface PartitionMap {
   /** Counts the changes of the map; 1 as the table was made. */
   readonly epoch: number;
-  /** By ascending slots; every slot is in one of them. */
+  /** In ascending order of slots. Every slot belongs to exactly one partition. */
   readonly partitions: readonly Partition[];
 }
 
 /** First number of partitions; numbers of tables are below it. */
 export const firstPartition = 0x4000_0000;
-/** Numbers of partitions are below it; engines use those from here on for function libraries and restores. */
+/** End of the range of partition numbers. Engines use larger numbers for function libraries and restores. */
 export const endOfPartitions = 0x7000_0000;
-/** Partitions of one table at most. */
+/** Limit of partitions of one table. */
 export const mostPartitions = 1024;
 export const lastSlot = slotCount - 1;
 

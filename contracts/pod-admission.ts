@@ -11,7 +11,7 @@ export type AdmitResult = 'admitted' | 'queued' | 'refused';
 export interface PodRequest {
   /** Number of the tenant; `backgroundWork` for the pod's own work. */
   readonly tenant: number;
-  /** Reads and writes have admission queues of their own; a batch goes to the CPU scheduler at once. */
+  /** `read` and `write` requests wait in separate admission queues; a `batch` goes to the CPU scheduler at once. */
   readonly kind: 'read' | 'write' | 'batch';
   /** Name of the database within its tenant; '' for a batch. */
   readonly database: string;
@@ -28,13 +28,13 @@ export interface PodAdmission {
   /** An event-loop tick with work begins. */
   beginTick(now: number): void;
   admit(request: PodRequest, now: number): AdmitResult;
-  /** An admitted request stops because its time slice is over; `resume` is called for the rest of its work. */
+  /** Requeues an admitted request whose time slice is over. `resume` is called for the rest of its work. */
   requeue(request: PodRequest): void;
   /** Takes a request out of the admission queue. False if it is not in it (any more). */
   leave(request: PodRequest): boolean;
-  /** An admitted request is finished and has cost so many request units. */
+  /** Ends an admitted request. `units` is its actual cost in request units. */
   charge(request: PodRequest, units: number, now: number): void;
-  /** Work of the tenant used the thread for so many milliseconds after its `resume` had returned. */
+  /** Accounts for `ms` milliseconds of the thread that work of the tenant used after its `resume` had returned. */
   spent(tenant: number, ms: number): void;
   /** Whether several tenants compete for the thread: then no request may hold it for longer than a time slice. */
   isContended(now: number): boolean;
@@ -109,10 +109,10 @@ export class TimeSlice implements PodRequest {
   readonly #sliceMs: number;
   #since = performance.now();
   #resumed: (() => void) | undefined;
-  /** The round in which the scheduler gave a slice in which nothing was done yet; -1 if something was. */
+  /** Round of the event loop in which the scheduler granted a slice that was not used yet; -1 if none. */
   #resumedIn = -1;
 
-  /** `sliceMs` is its longest stretch while no other tenant competes. */
+  /** `sliceMs` is the longest slice while no other tenant competes. */
   constructor(admission: PodAdmission | undefined, tenant: number, sliceMs = Infinity) {
     this.#admission = admission;
     this.tenant = tenant;
@@ -131,7 +131,7 @@ export class TimeSlice implements PodRequest {
     return ms > contendedSliceMs && this.isContended;
   }
 
-  /** Begins a new slice: the time since the last one was not spent by this request. */
+  /** Begins a new slice. The time since the last slice is not charged to this request. */
   restart(): void {
     this.#since = performance.now();
   }

@@ -4,11 +4,11 @@
 import type { Outcome } from '../universal-row/executor.ts';
 import type { MaybePromise } from '../universal-row/maybe-promise.ts';
 
-/** Why a proposal was not taken. Nothing of it is in the log, or will be. */
+/** Reason for which a proposal was refused. The proposal is not in the log and never will be. */
 export type ProposalRefusal = 'not leader' | 'overloaded' | 'too large' | 'closed';
 
 export interface ReplicatedGroup {
-  /** Node whose replica leads, 0 while none is known. */
+  /** Node whose replica leads; 0 while unknown. */
   readonly leader: number;
   /** Proposals are taken here. */
   readonly isLeader: boolean;
@@ -22,7 +22,7 @@ export interface ReplicatedGroup {
    * when that cannot be determined.
    */
   readBarrier(then: (isSafe: boolean) => void): void;
-  /** The machine's state is durable up to this index: the log needs to keep no more. */
+  /** Reports that the machine's state is durable up to this index, so that the log can be truncated up to there. */
   stateIsDurable(index: number): void;
 }
 
@@ -44,11 +44,11 @@ export interface ReplicatedMachine {
   apply(index: number, proposals: readonly Uint8Array[], position: number): MaybePromise<void>;
   /** All of the state as of the last entry applied. */
   exportState(): MaybePromise<ReplicatedState>;
-  /** Takes the place of all there is. Resolves once it is durable, together with its index. */
+  /** Replaces the whole state. Resolves once the new state and its index are durable. */
   install(state: ReplicatedState): Promise<void>;
-  /** Asks for the state to be made durable; `ReplicatedGroup.stateIsDurable` is told when it is. */
+  /** Asks the machine to make its state durable. The machine then calls `ReplicatedGroup.stateIsDurable`. */
   checkpoint(): void;
-  /** The outcome of a proposal, in the order of positions, after `apply` where it is `committed`. */
+  /** Reports the outcome of a proposal, in the order of positions; after `apply` if the outcome is `committed`. */
   settled(position: number, outcome: Outcome): void;
   /** `ReplicatedGroup.leader` or `isLeader` has changed. */
   leaderChanged(): void;

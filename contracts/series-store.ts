@@ -26,9 +26,9 @@ export class TooLargeError extends SeriesError {}
 /** The database cannot be served just now. The request may be sent again: points that are there already change nothing. */
 export class UnavailableError extends SeriesError {}
 
-/** Another replica leads. Nothing was done. */
+/** Another replica leads. The request was not run. */
 export class NotLeaderError extends UnavailableError {
-  /** The replica that leads; 0 while none is known. */
+  /** Number of the replica that leads; 0 while unknown. */
   readonly leader: number;
 
   constructor(leader: number) {
@@ -48,14 +48,14 @@ export class OutcomeUnknownError extends UnavailableError {
   }
 }
 
-/** The pod that has this database cannot be reached. Nothing was sent. */
+/** The pod of this database cannot be reached. The request was not sent. */
 export class UnreachableError extends UnavailableError {
   constructor() {
     super('the node that has this database cannot be reached');
   }
 }
 
-/** Over a limit of the pod. Nothing was done. */
+/** The request exceeds a limit of the pod and was not run. */
 export class ThrottledError extends UnavailableError {
   /** Milliseconds after which it may be sent again. */
   readonly retryMs: number;
@@ -66,14 +66,14 @@ export class ThrottledError extends UnavailableError {
   }
 }
 
-/** The deadline passed before the request could begin, or, of a read, before it was answered. */
+/** The deadline passed before the request began or, for a read, before it was answered. */
 export class DeadlineError extends UnavailableError {
   constructor() {
     super('timeout');
   }
 }
 
-/** The request is for another state of the placement. Nothing was done; the route is to be looked up again. */
+/** The request carries an old epoch of the placement and was not run. The caller must look up the route again. */
 export class StaleEpochError extends UnavailableError {
   constructor() {
     super('the database has moved');
@@ -96,7 +96,7 @@ export class LateDeletionError extends UnavailableError {
 
 export interface RetentionPolicy {
   readonly name: string;
-  /** How long points are kept, in nanoseconds; 0 for ever. */
+  /** Retention time of points in nanoseconds; 0 for ever. */
   readonly duration: bigint;
   /** Nanoseconds. */
   readonly shardGroupDuration: bigint;
@@ -111,7 +111,7 @@ export interface Database {
   readonly defaultRetentionPolicy: string;
   /** Changes throw a `ReadOnlyError`. */
   readonly isReadOnly?: boolean;
-  /** Absent: as it is set for the server. */
+  /** Quota mode of the database; if absent, the server's setting applies. */
   readonly quotaMode?: QuotaMode;
 }
 
@@ -133,7 +133,7 @@ export interface ChangeOrder {
 
 /** Changes of databases and retention policies. A failed one throws `SeriesError` and changes nothing. */
 export type CatalogChange = PlainChange & {
-  /** Set where a change may be delivered late: it is refused after a later one. */
+  /** Set where a change may be delivered late: it is refused if a later change was already made. */
   readonly order?: ChangeOrder | undefined;
 };
 
@@ -199,7 +199,7 @@ export interface ValueBound {
 
 export interface ScanRequest {
   readonly database: string;
-  /** '' is the default one. */
+  /** Name of the retention policy; '' for the default policy. */
   readonly retentionPolicy: string;
   readonly measurement: string;
   readonly filter?: SeriesFilter | undefined;
@@ -242,7 +242,7 @@ export interface SeriesScan {
   readonly series: readonly ScannedSeries[];
   /** How many there are when `series` are groups, which come in no order, without keys, and know the tags of `totals`. */
   readonly seriesCount?: number | undefined;
-  /** Reads one series. Any number of cursors may be open side by side. */
+  /** Reads one series. Several cursors may be open at a time. */
   cursor(series: ScannedSeries): SeriesCursor;
   /** Releases the files. Must be called. */
   close(): void;
@@ -267,9 +267,9 @@ export interface WriteOutcome {
   written: number;
   /** Points refused. */
   dropped: number;
-  /** Why the first one was, without `partial write: ` before and ` dropped=n` behind it. */
+  /** Error of the first refused point, without the prefix `partial write: ` and the suffix ` dropped=n`. */
   error: string | undefined;
-  /** Bytes that it takes of the log, where that is known. */
+  /** Bytes of the write in the log, where known. */
   logBytes?: number;
 }
 
@@ -309,7 +309,7 @@ export interface SeriesStore {
   /** Series in all retention policies and shards; one that is in several counts once. */
   seriesCardinality(selection: SeriesSelection): Slices<number>;
 
-  /** Deletes the points of the series in the range. A series without a point left is listed no more. */
+  /** Deletes the points of the series in the range. A series without points is no longer listed. */
   deletePoints(selection: SeriesSelection): Slices<void>;
   /** Deletes whole series. `selection` has no range. */
   dropSeries(selection: SeriesSelection): Slices<void>;

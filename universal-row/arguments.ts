@@ -7,7 +7,7 @@ export class Arguments {
   count = 0;
   /** The command has waited for its keys, and is tried again. */
   hasWaited = false;
-  /** They are of a command that a script calls. */
+  /** Whether the words are of a command that a script calls. */
   isOfScript = false;
   starts: Int32Array;
   lens: Int32Array;
@@ -30,7 +30,7 @@ export class Arguments {
     this.lens = lens;
   }
 
-  /** Gives memory back after an unusually long command, whose words it then has no more. */
+  /** Releases memory after an unusually long command. The words of that command are lost. */
   shrink(): void {
     if (this.starts.length <= 4096) return;
     this.count = 0;
@@ -38,7 +38,7 @@ export class Arguments {
     this.lens = new Int32Array(32);
   }
 
-  /** The words in memory of their own. */
+  /** Returns a copy of the words in a separate buffer. */
   copy(): Arguments {
     const { count, starts, lens, buf } = this;
     const copy = new Arguments(count);
@@ -59,7 +59,7 @@ export class Arguments {
     return copy;
   }
 
-  /** A view of a word. */
+  /** Bytes of a word, as a view. */
   bytes(i: number): Buffer {
     const s = this.starts[i]!;
     return this.buf.subarray(s, s + this.lens[i]!);

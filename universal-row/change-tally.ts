@@ -1,4 +1,4 @@
-// Counts the writes in record batches, and the rows that they are about.
+// Counts the writes in record batches, and the distinct rows that they change.
 
 import { Op, RecordBatchReader } from './record-batch.ts';
 

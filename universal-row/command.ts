@@ -38,13 +38,13 @@ export interface BusyReply {
   readonly afterMs: number;
 }
 
-/** The tables that a client knows by numbers of its own: n is table `first + n`, for n below `count`. */
+/** Tables that a client addresses by its own numbers: number n is table `first + n`, for n below `count`. */
 export interface TableSpan {
   readonly first: number;
   readonly count: number;
 }
 
-/** Numbers of clients of one node are below. */
+/** Upper bound of client numbers within one node. */
 const clientsPerNode = 2 ** 32;
 
 /** `Command.client` for another node's client; clients of this node have node 0. */
@@ -62,13 +62,13 @@ export function numberAtNode(client: number, node: number): number | undefined {
  * a read, or has a number (`Command.once`).
  */
 export interface NotRun {
-  /** `replaced`: the partition has given way to others permanently, and the command was not, and will not be, done here. */
+  /** `replaced`: other partitions have replaced this one permanently. The command was not run here and never will be. */
   readonly why: 'notLeader' | 'moved' | 'replaced' | 'unreachable' | 'unknown';
-  /** The node that leads, as far as is known; 0 if not. */
+  /** Number of the node that leads, as far as known; 0 if unknown. */
   readonly leader: number;
 }
 
-/** How old a state a read may be answered from. One that may be of any age has no bounds: Infinity. */
+/** Staleness bounds of a read. Infinity for a bound that does not apply. */
 export interface ReadBounds {
   readonly maxStalenessMs: number;
   /** Entries of the log that are committed, and not in the state. */
@@ -79,7 +79,7 @@ export interface ReadBounds {
 
 /** State a client has read, as a log index for each replication group. */
 export interface ReadSession {
-  /** The index up to which the state of a group must be; Infinity where it is unknown, as after a write. */
+  /** Log index that the state of a group must include; Infinity if the index is unknown, as after a write. */
   needs(group: number): number;
   /** The client is answered from the state of an index. */
   saw(group: number, index: number): void;
@@ -95,7 +95,7 @@ export interface Command {
   transform: Transform;
   /** Refused when memory is at its limit. */
   grows: boolean;
-  /** Number of the table it begins on, which is one of `span`. */
+  /** Number of the table on which the command starts. The table is one of `span`. */
   table: number;
   /** The tables it can reach. */
   span: TableSpan;
@@ -104,13 +104,13 @@ export interface Command {
   args: Arguments;
   /** Counts the work done in the store; absent where it is not metered. */
   work?: RowWork | undefined;
-  /** The tenant in whose time slices its steps run. */
+  /** The tenant whose time slices the steps of the command use. */
   tenant?: number | undefined;
   /** The command does not count as a use of the rows it finds. */
   isPeeking?: boolean | undefined;
   /** Id of the client that sent the command, for reports of changes. */
   client?: number | undefined;
-  /** The client is gone: a long command that only reads ends. */
+  /** Whether the client has disconnected: a long command that only reads then ends. */
   isAbandoned?: boolean | undefined;
   /**
    * The command concerns the gateway, which runs it at its position in a transaction; remote pods
@@ -133,18 +133,21 @@ export interface Command {
   isUndone?: boolean | undefined;
   /** For scripts: rights of the user, for remote pods; absent if unrestricted. */
   rights?: string | undefined;
-  /** For EVALSHA: the script, if it is known here, for remote pods. */
+  /** For EVALSHA: the script, if this node knows it, to be sent to remote pods. */
   script?: { readonly source: string } | undefined;
   /**
    * Staleness bounds of a read that a follower may answer; undefined if the read needs the latest
    * state.
    */
   bounds?: ReadBounds | undefined;
-  /** The command whose keys `args` has, where that is another one than `name`: it goes where that would run. */
+  /** Name of a command with the same keys, if that is not `name`. The command is routed like that one. */
   likeCommand?: string | undefined;
-  /** The command undoes what it writes: to run it twice does no harm. */
+  /** Whether the command undoes its own writes, so that it can safely run twice. */
   leavesNothing?: boolean | undefined;
-  /** It is a part of one about a whole table: of no use where the table is divided otherwise by now. */
+  /**
+   * Whether the command is a part of a command on a whole table. Such a part is invalid once the table is divided
+   * differently.
+   */
   isPart?: boolean | undefined;
   /**
    * Number of a write that may already have been applied elsewhere and must not be applied twice:

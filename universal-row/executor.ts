@@ -5,14 +5,14 @@ import type { MaybePromise } from './maybe-promise.ts';
 import type { Reply } from './reply.ts';
 import type { ChangeListener } from './row-change.ts';
 
-/** Told when a watched row may have changed: written, expired or dropped, by whomever. */
+/** Observer of watched rows. Called when a row may have changed, for any reason: a write, expiry or a drop. */
 export interface RowObserver {
   rowChanged(table: number, key: Buffer): void;
 }
 
 /** Receives changes of rows on which a transaction depends. */
 export interface TransactionWatch extends RowObserver {
-  /** One of them was touched. A pod elsewhere has the last word on it, and sets it. */
+  /** Whether one of the rows was touched. A remote pod decides this and sets the flag. */
   dirty: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface TransactionWatch extends RowObserver {
  */
 export type Outcome = 'committed' | 'lost' | 'unknown';
 
-/** Of several logs together: what holds for all of them. */
+/** Combined outcome of two logs: their common outcome, or `unknown` if they differ. */
 export function outcomeOfBoth(one: Outcome, other: Outcome): Outcome {
   return one === other ? one : 'unknown';
 }

@@ -58,7 +58,7 @@ class Together {
   readonly #transforms: readonly Transform[];
   readonly #write: NumberedWrite;
   readonly #ends: TogetherEnds;
-  /** The first one that ran, -1 for none, and the one that has recorded them. */
+  /** Index of the first command that ran, and of the command that wrote the record; -1 for none. */
   #first = -1;
   #recorder = -1;
   /** An attempt before has done them: the first has answered for all. */
@@ -94,7 +94,7 @@ class Together {
     return done;
   }
 
-  /** Called again where all of them run again. */
+  /** Called before the commands run, and again if all of them are run again. */
   #begins(reply: Reply): boolean {
     this.isTouched = !this.#ends.isClean();
     if (this.isTouched) return false;
@@ -131,7 +131,7 @@ class Together {
     };
   }
 
-  /** Whether an attempt before has done them: they are answered then. */
+  /** Answers from the record if an earlier attempt has run the commands. Returns whether it did. */
   #wasAnswered(i: number, rows: Rows, reply: Reply): boolean {
     if (this.#isAnswered || (this.#first !== -1 && this.#first !== i)) return this.#isAnswered;
     this.#first = i;
@@ -141,7 +141,7 @@ class Together {
     return true;
   }
 
-  /** The pod does not run this one now. */
+  /** Refuses one command that the pod cannot run at present, unless an earlier attempt has run it. */
   #refuse(i: number, rows: Rows, reply: Reply, error: string): boolean {
     if (this.#wasAnswered(i, rows, reply)) return false;
     reply.error(error);
@@ -160,7 +160,7 @@ class Together {
     record(rows, this.#write, all.view());
   }
 
-  /** Answers from the one at `i` on, by the record that was found. */
+  /** Answers the commands from index `i` on from the record that was found. */
   #answerFrom(i: number, reply: Reply): void {
     const kept = recordedAnswers();
     // Another attempt has been told that they were not run: nothing waits for this one.

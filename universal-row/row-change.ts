@@ -47,17 +47,17 @@ export interface RowChange {
   readonly by: ChangedBy | undefined;
   /** Any row of the table may have changed: for observers of rows, with no key and no change. */
   readonly isWholeTable?: boolean;
-  /** When its time had come, of a row that went for that; milliseconds since 1970. */
+  /** For a row that expired: its expiry time in milliseconds since 1970. */
   readonly dueAt?: number;
 }
 
 export interface ChangeListener {
-  /** Whether it wants to know of rows that were not found. */
+  /** Whether the listener wants reports of rows that were not found. */
   readonly wantsMisses: boolean;
   /** Copies from a command's arguments, which are not kept, the parts it will need. */
   describe(args: Arguments, client: number): ChangedBy;
-  /** After they were committed. Records of one command come together, in order. */
+  /** Reports committed changes. The changes of one command come together, in order. */
   rowsChanged(changes: readonly RowChange[]): void;
-  /** These tables were emptied, or changed places. The changes before it may still have to come. */
+  /** Reports tables that were emptied or swapped. Earlier changes of these tables may be reported later. */
   tablesChanged(tables: readonly number[]): void;
 }

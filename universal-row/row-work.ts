@@ -7,7 +7,7 @@ export class RowWork {
   /** Values, fields and elements read one by one, and their bytes. */
   reads = 0;
   readBytes = 0;
-  /** Places in the order of a sorted set looked for: ranks, and where walks along it begin. */
+  /** Position lookups in the order of sorted sets: ranks, and starts of ordered walks. */
   seeks = 0;
   /** Keys and members walked along; fields with their values; members with their scores; elements of arrays. */
   walked = 0;
@@ -22,7 +22,7 @@ export class RowWork {
   removed = 0;
   /** Bytes of the log. */
   logBytes = 0;
-  /** Reads that were not in memory, for which commands had to wait and run again. */
+  /** Reads that missed the memory, so that their commands had to wait and run again. */
   misses = 0;
   /** Loops, calls and the like of scripts, of commands that they called without the work in the store. */
   scriptSteps = 0;

@@ -286,11 +286,11 @@ export interface ChangeMark {
   readonly logged: number;
 }
 
-/** The changes of the running command, which can be undone while it goes on. */
+/** Changes of the running command, which can be undone while the command runs. */
 export interface RowChanges {
-  /** From here on the command's changes can be undone, until `keep`. A mark may be set after others. */
+  /** Sets a mark: later changes can be undone back to it, until `keep`. Marks may be nested. */
   mark(): ChangeMark;
-  /** Undoes the changes since the mark, of rows and of what is told of them. Handles of rows are void, as are later marks. */
+  /** Undoes the changes since the mark, and drops their pending reports. Row handles and later marks become invalid. */
   undo(mark: ChangeMark): void;
   /** None of the changes will be undone. A command that has set a mark calls it at its end, however it ends. */
   keep(): void;
@@ -305,7 +305,7 @@ export interface RowChanges {
  * Tables are numbered within the command's span; other tables are not accessible.
  */
 export interface Rows extends RowReads, RowWrites {
-  /** Milliseconds since 1970, the same all through one command. */
+  /** Current time in milliseconds since 1970. Constant during one command. */
   readonly now: number;
   /**
    * Uniform in [0, 1). A command's random choice is in the records it writes, so replicas agree.
@@ -324,7 +324,7 @@ export interface Rows extends RowReads, RowWrites {
    * `args[first], args[first + step] ... args[last]` of the running command.
    */
   expect(first: number, last: number, step: number): void;
-  /** `expect` counts these words from here on: a script runs another command. */
+  /** Makes `expect` refer to the words of `args`, because a script runs another command. */
   useArguments(args: Arguments): void;
   /** Adds a `Change` to the report of the row changed last, one that its records do not show. */
   note?(change: number): void;
@@ -337,7 +337,7 @@ export interface Rows extends RowReads, RowWrites {
   setUse?(row: Row, use: RowUse): void;
   /** Use frequency as Redis counts it; undefined where the engine does not track it. */
   frequency?(row: Row): number | undefined;
-  /** A script took so many steps: iterations of loops, calls and the like. */
+  /** Adds steps of a script to the command's work: loop iterations, calls and the like. */
   addScriptSteps(steps: number): void;
   /** Absent where a test runs commands without a pod. */
   readonly changes?: RowChanges;

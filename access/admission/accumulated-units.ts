@@ -1,6 +1,5 @@
-// Units of a tenant's share of a gateway left unspent in the last minute, second by second. Queries
-// spend them (X-Stor, section 5.2): so an expensive query takes nothing from the writes of the
-// second it starts in.
+// Units of a tenant's share of a gateway that were not spent in the last minute, kept by second. Queries spend these units
+// (X-Stor, section 5.2), so an expensive query does not reduce the units for writes in the second in which it starts.
 
 export class AccumulatedUnits {
   /** Unspent units of each second, the oldest at `#oldest`. */
@@ -47,14 +46,14 @@ export class AccumulatedUnits {
     return true;
   }
 
-  /** Takes up to so many units without creating a debt. Returns the number taken. */
+  /** Takes at most `units` without creating a debt. Returns the number of units taken. */
   giveUp(units: number): number {
     const given = Math.max(0, Math.min(units, this.balance));
     this.#take(given);
     return given;
   }
 
-  /** Units lent by another gateway: as if they had been left over just now. */
+  /** Adds units lent by another gateway. They count as left over in the newest second. */
   receive(units: number): void {
     const newest = (this.#oldest + this.#slots.length - 1) % this.#slots.length;
     this.#slots[newest] = this.#slots[newest]! + units;

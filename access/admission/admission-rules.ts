@@ -7,21 +7,21 @@ import type { QuotaMode } from '../../contracts/table-properties.ts';
 export interface AdmissionRules {
   /** Without, no tenant has a limiter. */
   enabled: boolean;
-  /** No request waits or is refused; those that would have been are counted. */
+  /** Whether limits are only counted: no request waits or is refused, and counters show the requests that would have been. */
   dryRun: boolean;
   /** Milliseconds that a Redis command, and a write over HTTP, may wait; Infinity where nothing is refused. */
   commandWaitMs: number;
   writeWaitMs: number;
-  /** First word of a refusal over RESP. */
+  /** First word (error code) of a refusal over RESP. */
   refusalCode: string;
   /**
    * Whether a tenant beyond its quota may use unused units of `gatewayRu`; a table may override
    * this.
    */
   allocation: 'hard' | 'stacked';
-  /** Units a second that the gateway can do; 0 when that is not known. */
+  /** Capacity of the gateway in request units a second; 0 if unknown. */
   gatewayRu: number;
-  /** Units of each second that are kept for spikes; 0 for none. */
+  /** Size of the burst package in request units a second; 0 disables the package. */
   burstRu: number;
   /** Queries of a tenant that may be queued. */
   queryQueueLength: number;
@@ -70,11 +70,11 @@ export interface SharedCapacity {
 
 /** A request that waits for units. */
 export interface LimiterWaiter {
-  /** Monotonic milliseconds after which it is refused. */
+  /** Time in monotonic milliseconds after which the request is refused. */
   readonly deadline: number;
   /** Current quota mode of the table; `server` if absent. */
   readonly quotaMode?: QuotaMode;
-  /** It was served, or its deadline has passed. It is not waiting any more. */
+  /** Called when the request leaves the queue. `admitted` is false if its deadline has passed. */
   end(admitted: boolean): void;
 }
 
@@ -82,8 +82,8 @@ interface LimiterCounters {
   /** Requests admitted, at once or later. */
   admitted: number;
   /**
-   * Of those, requests that waited, and their waiting time in milliseconds, including requests
-   * rejected in the end.
+   * Requests that waited, and their total waiting time in milliseconds. Requests that were refused after waiting are
+   * included.
    */
   waited: number;
   waitedMs: number;
@@ -91,10 +91,10 @@ interface LimiterCounters {
   /** Units beyond the quota: from the burst package, and from unused capacity. */
   burstRu: number;
   spareRu: number;
-  /** Where nothing is enforced: requests that would have waited, and that would have been refused. */
+  /** In a dry run: requests that would have waited, and requests that would have been refused. */
   wouldWait: number;
   wouldRefuse: number;
-  /** Requests refused because a partition that they touch is at its ceiling; or, where nothing is enforced, not refused. */
+  /** Requests refused because a partition that they touch is at its ceiling. In a dry run, the second counter counts them. */
   partitionRefused: number;
   partitionWouldRefuse: number;
 }
@@ -116,14 +116,14 @@ export function noCounts(): LimiterCounters {
 
 /** Units debited for a request that is charged later: see `TenantLimiter.hold`. */
 export interface Hold {
-  /** Units, and how many of them others left. */
+  /** Units debited, and the part of them that was borrowed from other tenants. */
   units: number;
   borrowed: number;
-  /** In a dry run: the request would have been refused, so it is not debited. */
+  /** Whether nothing was debited, because the request would have been refused outside of a dry run. */
   isFree: boolean;
 }
 
-/** The account that a limiter's requests are charged to: all of a tenant's account, or a part of it. */
+/** The account that a limiter's requests are charged to: a tenant's whole account, or a part of it such as scans. */
 export interface LimitedAccount {
   readonly lru: number;
   readonly requests: number;

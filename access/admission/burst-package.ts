@@ -1,5 +1,5 @@
-// A gateway's reserve for spikes of under a second, of any tenant (X-Stor, section 5.2). It is
-// renewed each second and does not accumulate.
+// A gateway's reserve of units for spikes shorter than a second, shared by all tenants (X-Stor, section 5.2). The reserve
+// is renewed each second and does not accumulate.
 
 interface BurstPackageOptions {
   /** Units a second, for all tenants together. */
@@ -14,7 +14,7 @@ export function burstCap(units: number, tenants: () => number): (share: number) 
 }
 
 export class BurstPackage {
-  /** While the gateway itself is overloaded nothing is given. */
+  /** Whether units are given. False while the gateway itself is overloaded. */
   enabled = true;
   readonly #options: BurstPackageOptions;
   #second = -1;

@@ -10,7 +10,7 @@ import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { AdmissionRules, LimitedAccount, SharedCapacity } from './admission-rules.ts';
 import { TenantLimiter } from './tenant-limiter.ts';
 
-/** The part of an account that scans may use, as an account of its own. */
+/** Account of the scans of a tenant: the part of the tenant's account that the limiter for scans reads. */
 class ScanAccount implements LimitedAccount {
   readonly #account: TenantAccount;
 
@@ -35,7 +35,7 @@ class ScanAccount implements LimitedAccount {
   }
 }
 
-/** Which limit a gateway goes by. */
+/** Name of the tenant limit that the limiters enforce. */
 export type ClassLimit = 'scanRuPerSecond' | 'queryRuPerSecond';
 
 interface ClassLimitersOptions {
@@ -46,7 +46,7 @@ interface ClassLimitersOptions {
   accountOf: (tenant: number) => TenantAccount | undefined;
   /** A request waits at the limiter. */
   wake: (limiter: TenantLimiter) => void;
-  /** A tenant has another limiter, or none. */
+  /** Called when a tenant got another limiter, or lost its limiter. */
   changed: (tenant: number) => void;
 }
 

@@ -1,4 +1,5 @@
-// All limiters of one gateway, and the one timer behind them. A tenant without a limit has no limiter, and costs nothing.
+// All rate limiters of one gateway, and the one timer that serves their queues. A tenant without a limit has no limiter and
+// no overhead.
 
 import type { TenantAccount } from '../../request-units/meter.ts';
 import type { Clock } from '../../universal-row/environment.ts';
@@ -18,7 +19,7 @@ interface GatewayAdmissionOptions {
   rules?: Partial<AdmissionRules>;
   /** Queued requests resume in time slices of their tenant. */
   pod?: PodAdmission | undefined;
-  /** Where a tenant's costs are charged; undefined where there is no account of its own. */
+  /** Returns the account that a tenant's costs are charged to; undefined if the tenant has no account of its own. */
   accountOf: (tenant: number) => TenantAccount | undefined;
   /** Which operations have a limit of their own here. */
   classLimit?: ClassLimit;
@@ -55,7 +56,7 @@ export class GatewayAdmission implements SharedCapacity {
   /** Fraction of its limit that each tenant has on this gateway, and the fraction of all other tenants. */
   #shares: ReadonlyMap<number, number> = new Map();
   #usualShare = 1;
-  /** Requests of each limiter that had waited or were refused, as of the last `demands`. */
+  /** For each limiter, the number of requests that had waited or were refused at the last call of `demands`. */
   readonly #shortages = new Map<TenantLimiter, number>();
   #rules: AdmissionRules;
   #burst: BurstPackage;
@@ -88,7 +89,7 @@ export class GatewayAdmission implements SharedCapacity {
     return this.#rules;
   }
 
-  /** Takes effect at once, also for waiting requests: those that may continue are admitted within the call. */
+  /** Changes the rules at once, also for waiting requests: requests that may now continue are admitted within the call. */
   setRules(rules: Partial<AdmissionRules>): void {
     const wasDry = this.#rules.dryRun;
     Object.assign(this.#rules, rules);
@@ -147,7 +148,7 @@ export class GatewayAdmission implements SharedCapacity {
     return this.#classLimiters.limiters();
   }
 
-  /** A limiter has come or gone: to be called before requests are admitted for it. */
+  /** Called when a limiter was added or removed, before requests are admitted for its tenant. */
   #changed(tenant: number): void {
     this.#limits.get(tenant)?.set(this.limiterOf(tenant), this.classLimiterOf(tenant));
   }
@@ -218,7 +219,7 @@ export class GatewayAdmission implements SharedCapacity {
     return account?.tenant === tenant ? account : undefined;
   }
 
-  /** The tenant has no limit any more, or was dropped: admits its waiting requests. */
+  /** Called when the tenant was dropped or lost its limit. Admits its waiting requests. */
   forget(tenant: number): void {
     this.#limited.delete(tenant);
     this.#drop(tenant);
@@ -244,7 +245,7 @@ export class GatewayAdmission implements SharedCapacity {
     limiter.release(this.#clock.monotonic());
   }
 
-  /** Tables have other modes than before. */
+  /** Called when the quota modes of tables have changed. */
   quotaModesChanged(): void {
     for (const limiter of this.#awaited) limiter.quotaModesChanged();
     this.#reschedule(this.#clock.monotonic());
@@ -295,7 +296,7 @@ export class GatewayAdmission implements SharedCapacity {
     this.#classLimiters.endSecond(now);
   }
 
-  /** The gateway stops: admits all waiting requests, and limits no more. */
+  /** Called when the gateway stops. Admits all waiting requests; nothing is limited afterwards. */
   close(): void {
     clearTimeout(this.#timer);
     clearTimeout(this.#queryTimer);

@@ -1,6 +1,6 @@
-// Queries of one tenant at its limiter: their estimated cost is debited from the units unspent in
-// the last minute, or they are queued for it (X-Stor, section 5.2). None is refused for lack of
-// units as long as it may wait.
+// Admission of one tenant's queries. The estimated cost of a query is debited from the units unspent in the last minute; a
+// query that lacks units is queued (X-Stor, section 5.2). A query is refused only if the queue is full or its deadline
+// passes.
 
 import type { AdmissionRules } from './admission-rules.ts';
 import type { QueryAnswer, QueryQueue, WaitingQuery } from './query-queue.ts';
@@ -22,7 +22,7 @@ interface QueryCounters {
   waitedMs: number;
   /** The queue was full, or their time was up. */
   refused: number;
-  /** Where nothing is enforced: those that would have waited. */
+  /** In a dry run: queries that would have waited. */
   wouldWait: number;
 }
 
@@ -62,7 +62,10 @@ export class QueryLimiter {
     return queries.units.limit(quota.perSecond);
   }
 
-  /** `run` and `wait` are followed by `settleQuery` of the limiter and by `end`; the others by nothing. */
+  /**
+   * Admits, queues or refuses a query. After `run` and `wait` the caller calls `settleQuery` of the limiter and `end`;
+   * after a refusal, neither.
+   */
   arrive(query: LimitedQuery, now: number): QueryAnswer {
     const limiter = this.#limiter;
     const { queries, rules } = limiter;
@@ -91,14 +94,14 @@ export class QueryLimiter {
     this.counters.admitted++;
   }
 
-  /** Its client has gone, or it was killed. */
+  /** Removes a waiting query whose client disconnected or that was killed. Returns whether the query was waiting. */
   leave(query: LimitedQuery, now: number): boolean {
     if (!this.#limiter.queries.remove(query)) return false;
     this.#hasWaited(query, now);
     return true;
   }
 
-  /** Ends queries whose time is up, and admits those at the head for which there are units now. */
+  /** Refuses queries whose deadline has passed, and admits queries from the head of the queue while there are units. */
   serve(now: number): void {
     const { queries } = this.#limiter;
     if (queries.length === 0) return;
@@ -114,11 +117,11 @@ export class QueryLimiter {
     }
   }
 
-  /** Lets all of them in: nothing is limited any more. */
+  /** Admits all waiting queries, because the limit was removed. */
   release(now: number): void {
     for (let head = this.#limiter.queries.head(); head !== undefined; ) {
       this.#limiter.queries.remove(head);
-      // Nothing was taken for it.
+      // No units were debited for this query.
       head.cost = 0;
       this.#letIn(head, now);
       head = this.#limiter.queries.head();

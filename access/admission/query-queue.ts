@@ -1,13 +1,13 @@
-// Queries of a tenant that wait on a gateway until it has units for them, in the order they came (X-Stor, section 5.2).
+// Queue of a tenant's queries that wait on a gateway for request units, first in, first out (X-Stor, section 5.2).
 
 import { AccumulatedUnits } from './accumulated-units.ts';
 
 export interface WaitingQuery {
   /** Estimated request units. */
   cost: number;
-  /** Monotonic milliseconds, as the next one. */
+  /** Monotonic milliseconds, as `deadline`. */
   arrivedAt: number;
-  /** When its client gives up. */
+  /** Time at which the client stops waiting. */
   deadline: number;
 }
 
@@ -18,7 +18,10 @@ interface QueryQueueOptions {
 
 const queryQueueDefaults: QueryQueueOptions = { length: 1000 };
 
-/** Run it at once, it is queued, or it is refused. */
+/**
+ * Outcome of an arrival: the query runs at once (`run`), is queued (`wait`), or is refused because the queue is full
+ * (`full`).
+ */
 export type QueryAnswer = 'run' | 'wait' | 'full';
 
 export class QueryQueue<Q extends WaitingQuery> {
@@ -51,14 +54,14 @@ export class QueryQueue<Q extends WaitingQuery> {
     return 'wait';
   }
 
-  /** The head, if there are units for it now: it is to be run. */
+  /** Removes and returns the head of the queue if there are enough units for it now; otherwise undefined. */
   next(mostUnits: number): Q | undefined {
     const head = this.#waiting[0];
     if (head === undefined || !this.#takeFor(head, mostUnits)) return undefined;
     return this.#waiting.shift();
   }
 
-  /** Its client has gone. */
+  /** Removes a query from the queue. Returns false if the query is not queued. */
   remove(query: Q): boolean {
     const at = this.#waiting.indexOf(query);
     if (at < 0) return false;
@@ -66,7 +69,7 @@ export class QueryQueue<Q extends WaitingQuery> {
     return true;
   }
 
-  /** Takes out those whose clients have given up. */
+  /** Removes and returns the queries whose deadline has passed. */
   expire(now: number): Q[] {
     const expired = this.#waiting.filter((query) => query.deadline <= now);
     for (const query of expired) this.remove(query);

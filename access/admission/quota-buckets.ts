@@ -23,7 +23,7 @@ export class QuotaBuckets {
   /** When the tenant was made, monotonic milliseconds; -Infinity for long ago. */
   readonly #madeAt: number;
   #credit: WarmupCredit | undefined;
-  /** Times its quota that it may spend: more than once while it is new. */
+  /** Multiple of the quota that the tenant may spend; above 1 during warm-up. */
   #factor = 1;
 
   constructor(quota: Quota, rules: AdmissionRules, now: number, madeAt: number) {
@@ -51,7 +51,7 @@ export class QuotaBuckets {
     this.#reshape(now);
   }
 
-  /** Begins or ends the warm-up credit when its time has come. */
+  /** Starts or ends the multiple of the warm-up credit when that is due. */
   warmUp(now: number): void {
     if (this.#credit === undefined) return;
     const factor = this.#credit.factor(now);
@@ -61,7 +61,7 @@ export class QuotaBuckets {
     this.#reshape(now);
   }
 
-  /** Units beyond its quota that the tenant can still spend as a new one. */
+  /** Units beyond the quota that the tenant can still spend in its warm-up; 0 afterwards. */
   warmupLeft(now: number): number {
     return this.#credit?.left(this.#quota.perSecond, now) ?? 0;
   }

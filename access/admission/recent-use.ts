@@ -1,4 +1,4 @@
-// Request units that one tenant spent in the last second and the last minute, and whether it comes near its quota
+// Request units that one tenant spent in the last second and the last minute, and an alarm when the use is near the quota
 // (Amazon, "Fairness in multi-tenant systems").
 
 /** Seconds kept, and seconds over which the mean must be near the quota: a single busy second raises no alarm. */
@@ -13,7 +13,7 @@ export class RecentUse {
   #sum = 0;
   #alarmedAt = -Infinity;
 
-  /** A second is over, in which so many units were spent. */
+  /** Called after each second with the units spent in that second. */
   end(units: number): void {
     this.#at = (this.#at + 1) % seconds;
     this.#sum += units - this.#ring[this.#at]!;

@@ -1,10 +1,10 @@
-// Cost of the requests that a limiter admits: the units charged to their account since the last
-// reading, and the mean of one request, which is debited before the request is charged.
+// Cost of the requests that a limiter admits: the units charged to the account since the last reading, and the mean cost of
+// one request. The mean is debited until the actual cost of a request is known.
 
 import { ChargeClass } from '../../request-units/meter.ts';
 import type { LimitedAccount } from './admission-rules.ts';
 
-/** Share of the newest requests in the mean cost of one. */
+/** Weight of the newest requests in the mean cost of a request. */
 const newest = 0.1;
 const leastCost = 0.1;
 
@@ -43,7 +43,7 @@ export class RequestCosts {
     return units;
   }
 
-  /** One request was charged so many units, which are settled elsewhere. */
+  /** Counts a request that was charged `units` and whose cost is settled elsewhere. */
   skip(units: number): void {
     if (this.#account === undefined) return;
     this.#seen += units;

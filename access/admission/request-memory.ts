@@ -27,7 +27,7 @@ export const memoryUses: readonly MemoryUse[] = [
 /** In the place of a tenant's number: clients that have not logged in, all together. */
 export const unauthenticatedTenant = -1;
 
-/** The requests of one tenant. Holds no bytes itself, so one may be made, kept or thrown away at any time. */
+/** Memory of one tenant's requests. The object holds no bytes itself, so callers may create and discard it at any time. */
 export interface MemoryAccount {
   /** Counts `bytes` more, or refuses them: then nothing is counted and the caller refuses the request. */
   reserve(use: MemoryUse, bytes: number): boolean;

@@ -1,6 +1,6 @@
-// A gateway's capacity unused by tenants, lent to tenants that may borrow (Amazon, "Fairness in
-// multi-tenant systems", stacked allocation). Tenants within their quota do not pass here: capacity
-// they claim is withdrawn from borrowers within a second.
+// A gateway's capacity that tenants leave unused, lent to tenants that may borrow (Amazon, "Fairness in multi-tenant
+// systems", stacked allocation). Requests within a quota do not use this class. Capacity that they claim is withdrawn from
+// borrowers within a second.
 
 const windowMs = 1000;
 const parts = 10;
@@ -23,7 +23,7 @@ class RecentUnits {
     this.#part = part;
   }
 
-  /** In the ten tenths before the one that has begun. */
+  /** Units of the last ten complete tenths of a second. */
   get before(): number {
     return this.#total - this.#parts[this.#part % this.#parts.length]!;
   }
@@ -54,7 +54,7 @@ export class SpareCapacity {
     this.#owned.add(units);
   }
 
-  /** Takes units that quotas leave, if there are so many. */
+  /** Takes `units` of unused capacity if there are enough. Returns whether they were taken. */
   borrow(units: number, now: number): boolean {
     this.#advance(Math.floor(now / partMs));
     if (this.#spare < units) return false;

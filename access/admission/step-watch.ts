@@ -1,5 +1,5 @@
-// Finds synchronous steps that keep a plane's thread for too long, and tells long work from other reasons: a garbage
-// collection in the midst of it, or a machine so busy that the thread did not get a processor.
+// Detects synchronous steps that occupy a plane's thread for too long, and finds their cause: the work itself, garbage
+// collection, or a machine so busy that the thread had no processor.
 
 import { backgroundWork } from '../../contracts/pod-admission.ts';
 import type { StepInfo, StepSource, StepWatcher } from '../../contracts/step-watcher.ts';
@@ -16,12 +16,9 @@ export interface LongStep extends StepInfo {
   /** When it ended, Unix milliseconds. */
   at: number;
   durationMs: number;
-  /** The part of it spent in garbage collection. */
+  /** Milliseconds of the step spent in garbage collection. */
   collectionMs: number;
-  /**
-   * The part of it in which the thread had no processor, at least; 0 where the system does not
-   * report this.
-   */
+  /** Lower bound of the milliseconds in which the thread had no processor; 0 if the system does not report this. */
   preemptedMs: number;
   cause: StepCause;
 }
@@ -40,7 +37,7 @@ interface StepWatchOptions {
   /** Hears of each long step. */
   report: (step: LongStep) => void;
   interruptions: Interruptions;
-  /** Runs a function once interruptions of steps that have ended are known. */
+  /** Runs the function once the interruptions of finished steps are known. */
   later: (run: () => void) => void;
   /** Something was touched after a rest: heartbeats are wanted again. */
   awake?: () => void;
@@ -52,7 +49,7 @@ const defaultLimitMs = 25;
 const keptOfTenant = 64;
 const kept = 512;
 const longestText = 200;
-/** Steps whose reason is not known yet; beyond these they are judged at once. */
+/** Limit of steps whose cause is not known yet. Further steps are classified at once. */
 const maxPending = 64;
 /** Heartbeats after which the last used object is released: it may be large. */
 const keptHeartbeats = 100;
@@ -84,7 +81,10 @@ export class StepWatch implements StepWatcher {
     this.limitMs = options.limitMs ?? defaultLimitMs;
   }
 
-  /** Nothing was touched for so long that no stall could be told of anything: heartbeats are of no use. */
+  /**
+   * Whether no source was used recently. A stall could then not be attributed to any source, so heartbeats are not
+   * needed.
+   */
   get isAtRest(): boolean {
     return this.#last === undefined;
   }

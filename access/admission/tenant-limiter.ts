@@ -1,7 +1,7 @@
-// The rate limiter of one tenant on a gateway (X-Stor, section 5.2). A request is admitted while the tenant owes nothing;
-// its cost is debited once the meter knows it. Beyond its quota a tenant has the gateway's burst package and, where
-// allocation is stacked, unused capacity of others. Requests beyond that wait in their order of arrival; a request is
-// refused only after it has waited its time.
+// The rate limiter of one tenant on a gateway (X-Stor, section 5.2). A request is admitted while the tenant has no debt;
+// its cost is debited once the meter knows the cost. Beyond its quota a tenant can spend the gateway's burst package and,
+// with stacked allocation, unused capacity of other tenants. Further requests are queued in their order of arrival. A
+// request is refused only after its maximum waiting time.
 
 import type { QuotaMode } from '../../contracts/table-properties.ts';
 import {
@@ -52,9 +52,9 @@ export class TenantLimiter implements QueryLimiterHost {
   readonly #spare: SharedCapacity;
   readonly #buckets: QuotaBuckets;
   readonly #waiters = new Map<LimiterWaiter, number>();
-  /** Waiting requests that may borrow: they need not wait for those that may not. */
+  /** Waiting requests that may borrow. They may overtake requests that may not borrow. */
   readonly #borrowers = new Set<LimiterWaiter>();
-  /** Units left in the slice of the waiting request that is served. */
+  /** Unused units of the slice granted to the waiting request that is being served. */
   #slice = 0;
   /** Requests that may pass before the balance is checked again. */
   #passes = 0;
@@ -92,7 +92,7 @@ export class TenantLimiter implements QueryLimiterHost {
     this.rulesChanged(now);
   }
 
-  /** The rules are others. */
+  /** Called when the rules have changed. */
   rulesChanged(now: number): void {
     this.#passes = 0;
     this.queries.options.length = this.rules.queryQueueLength;
@@ -104,7 +104,7 @@ export class TenantLimiter implements QueryLimiterHost {
     return this.#buckets.warmupLeft(now);
   }
 
-  /** Begins anew: units spent while nothing was enforced are forgiven. */
+  /** Discards savings and debts: units spent while nothing was enforced are forgiven. */
   restart(now: number): void {
     this.#passes = 0;
     this.#buckets.restart(now);
@@ -206,7 +206,10 @@ export class TenantLimiter implements QueryLimiterHost {
     return true;
   }
 
-  /** Debits the cost of the rest of the slice at once: requests are then not looked at one by one. */
+  /**
+   * Debits the mean cost of all requests that the rest of the slice pays for, so that these requests pass without a
+   * check.
+   */
   #prepay(now: number): void {
     if (this.rules.dryRun || this.rules.delaysErrors) return;
     const units = Math.min(this.#slice, this.#buckets.spendable.balance(now));
@@ -289,7 +292,7 @@ export class TenantLimiter implements QueryLimiterHost {
     return this.#spare.lends(quotaMode);
   }
 
-  /** The quota modes of tables have changed: other waiting requests may borrow. */
+  /** Called when the quota modes of tables have changed: other waiting requests may borrow now. */
   quotaModesChanged(): void {
     this.#borrowers.clear();
     for (const waiter of this.#waiters.keys()) {
@@ -297,10 +300,10 @@ export class TenantLimiter implements QueryLimiterHost {
     }
   }
 
-  /** A request is refused: milliseconds after which it is worth another try. */
+  /** Counts a refusal. Returns the milliseconds after which a retry is worthwhile. */
   refuse(now: number): number {
     this.counters.refused++;
-    // Requests that wait come first.
+    // Requests that already wait are served first.
     const queueMs = (1000 * this.#waiters.size * this.meanCost) / this.#buckets.rate;
     const ms = this.#buckets.spendable.waitForAny(now) + queueMs;
     return Math.max(1, Math.ceil(Number.isFinite(ms) ? ms : 1000));
@@ -336,7 +339,7 @@ export class TenantLimiter implements QueryLimiterHost {
     return isCut;
   }
 
-  /** Ends requests whose time is up, wherever they are in the queue; true as from `serve`. */
+  /** Refuses all waiting requests whose deadline has passed. Returns true as `serve` does. */
   expire(now: number, isOver: () => boolean = never): boolean {
     let left = this.#waiters.size;
     for (const [waiter, since] of this.#waiters) {
@@ -355,7 +358,7 @@ export class TenantLimiter implements QueryLimiterHost {
     waiter.end(admitted);
   }
 
-  /** Admits all waiting requests: nothing is limited any more. */
+  /** Admits all waiting requests, because the limit was removed. */
   release(now: number): void {
     // Nothing is debited for them.
     Object.assign(this.#last, { units: 0, borrowed: 0, isFree: false });
@@ -366,7 +369,7 @@ export class TenantLimiter implements QueryLimiterHost {
     this.queryLimiter.release(now);
   }
 
-  /** Milliseconds until it is worth while to `serve` again. */
+  /** Milliseconds until another call of `serve` can admit a request; Infinity if no request waits. */
   nextServe(now: number): number {
     if (this.#waiters.size === 0) return Infinity;
     const ms = this.#buckets.spendable.waitForAny(now);
@@ -411,7 +414,7 @@ export class TenantLimiter implements QueryLimiterHost {
     this.#borrowed = 0;
   }
 
-  /** A query was charged so many units, which it had from the accumulated ones and not from this second. */
+  /** Settles the cost of a query. The query was paid from accumulated units, not from those of the current second. */
   settleQuery(estimate: number, actual: number, now: number): void {
     this.costs.skip(actual);
     this.queries.units.settle(actual - estimate);
@@ -419,7 +422,7 @@ export class TenantLimiter implements QueryLimiterHost {
     this.#spent += actual;
   }
 
-  /** A second has passed: its unspent units are left for queries. */
+  /** Called after each second. Its unspent units become available to queries. */
   endSecond(now: number): void {
     this.settle(now);
     this.#buckets.warmUp(now);

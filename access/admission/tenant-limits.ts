@@ -21,7 +21,7 @@ export class TenantLimits {
     this.isLimited = limiter !== undefined || classLimiter !== undefined;
   }
 
-  /** Whether requests pass without being looked at one by one: see `TenantLimiter`. */
+  /** Whether requests pass without a check of each one: see `TenantLimiter`. */
   get hasFastPath(): boolean {
     if (!this.isLimited) return true;
     return this.classLimiter === undefined && this.limiter?.hasFastPath === true;

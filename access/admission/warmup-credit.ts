@@ -9,7 +9,7 @@
 interface WarmupCreditOptions {
   /** Times the quota that a new tenant has; 1 for no credit. */
   factor: number;
-  /** For so many seconds from when it was made; 0 for no credit. */
+  /** Duration of the credit in seconds from the tenant's creation; 0 for no credit. */
   seconds: number;
 }
 

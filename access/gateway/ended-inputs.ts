@@ -1,5 +1,5 @@
-// Connections whose clients have closed. Node takes some tens of microseconds to end a socket, and thousands of clients
-// may close at the same moment: the ends are told in slices.
+// Connections that their clients have closed. Node takes some tens of microseconds to end a socket, and thousands of
+// clients may close at the same moment, so the sockets are ended in slices.
 
 import type { Socket } from 'node:net';
 import { FirstCome, RoundQueue } from './round-queue.ts';

@@ -25,7 +25,7 @@ export interface HashRequest {
 interface HashQueueOptions {
   /** Hashes that run at a time. */
   atOnce: number;
-  /** Hashes of one tenant that may wait, by kind. */
+  /** Limit of waiting hashes of one tenant, by kind. */
   mostWaiting: Readonly<Record<HashKind, number>>;
 }
 

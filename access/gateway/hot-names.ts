@@ -29,7 +29,7 @@ interface HotName {
    */
   ru: number;
   rate: number;
-  /** The most that one of the sampled requests moved. */
+  /** Bytes moved by the largest sampled request. */
   bytes: number;
 }
 
@@ -38,7 +38,7 @@ const least: Readonly<Record<HotOrder, number>> = { ru: 0.001, rate: 0.01, bytes
 const orders = ['ru', 'rate', 'bytes'] as const;
 
 export class HotNames {
-  /** From one sample to the next, on average. */
+  /** Mean units from one sample to the next. */
   private step = 0;
   private spentInSecond = 0;
   private samplesInSecond = 0;
@@ -77,7 +77,10 @@ export class HotNames {
     return Math.min(longestWait, Math.floor(this.step * 2));
   }
 
-  /** A sample fell on a request of this cost, `spent` after the one before. The name is Latin-1: its bytes. */
+  /**
+   * Records a sampled request of this cost, `spent` units after the previous sample. `name` has one Latin-1 character for
+   * each byte.
+   */
   sampled(
     tenant: number,
     database: number | string,
@@ -96,7 +99,7 @@ export class HotNames {
     this.add(tenant, database, name, requests, spent, requests * bytes);
   }
 
-  /** One request, which stands for so many alike; their cost and bytes together. */
+  /** Adds one sampled request, which represents `requests` similar ones. `cost` and `bytes` are the totals of all of them. */
   add(
     tenant: number,
     database: number | string,
@@ -132,7 +135,7 @@ export class HotNames {
     }
   }
 
-  /** The hottest first; of one tenant, if its number is given. */
+  /** The hottest names first; only names of `tenant` if it is given. */
   top(by: HotOrder, limit: number, tenant?: number): HotName[] {
     const prefix = tenant === undefined ? '' : `${tenant}\0`;
     const wanted = (id: string): boolean => id.startsWith(prefix);
@@ -190,7 +193,7 @@ function byteText(byte: number): string {
   return `\\x${byte.toString(16).padStart(2, '0')}`;
 }
 
-/** The samples of one client. */
+/** Samples the requests of one client. */
 export class HotSampler {
   /**
    * Units until the next sample: the server of a request subtracts its cost in whole units, and

@@ -6,18 +6,18 @@
 // Clients with a cached correct password are not delayed: see `Principals`.
 
 interface LoginLimits {
-  /** Attempts that may be under way together; one at a time beyond the free failures. */
+  /** Limit of concurrent attempts. Beyond the free failures, attempts run one at a time. */
   atOnce: number;
-  /** Failures that cost nothing. */
+  /** Failures that cause no delay. */
   free: number;
-  /** Delay after the first failure beyond those; doubled by each further failure. */
+  /** Delay after the first failure beyond the free ones. Each further failure doubles the delay, up to `maxMs`. */
   firstMs: number;
   maxMs: number;
   /** Attempts that would wait longer are refused. */
   patienceMs: number;
-  /** After so long without a failure all is forgotten. */
+  /** Milliseconds without a failure after which the failures are forgotten. */
   forgetMs: number;
-  /** The most recent failures are kept. */
+  /** Limit of keys whose failures are remembered; those with the most recent failures are kept. */
   entries: number;
 }
 
@@ -43,7 +43,7 @@ export const userLimits: LoginLimits = {
   patienceMs: Infinity,
 };
 
-// Attempts of one key that may wait for their turn, however short that wait.
+// Limit of waiting attempts of one key, however short the wait is.
 const maxWaiting = 10_000;
 
 interface Entry {
@@ -64,7 +64,10 @@ export class LoginLimiter {
     this.#monotonic = monotonic;
   }
 
-  /** Resolves when an attempt may be made; false when it is refused. Each admitted one must `leave`. */
+  /**
+   * Resolves to true when an attempt may be made, and to false if it is refused. The caller calls `leave` after each
+   * admitted attempt.
+   */
   async enter(key: string): Promise<boolean> {
     let entry = this.#entries.get(key);
     if (entry === undefined) {
@@ -113,7 +116,7 @@ export class LoginLimiter {
     }
   }
 
-  /** Milliseconds that an attempt waits before its turn. */
+  /** Milliseconds that an attempt waits before it may run. */
   #distance({ failures }: Entry): number {
     const { free, firstMs, maxMs } = this.#options;
     if (failures <= free) return 0;

@@ -23,12 +23,12 @@ import { findSecret } from './secrets.ts';
 
 /** Identity of a client. All clients of a user (or of a token) share one. */
 export class Principal {
-  /** As they are now: replaced when they change. */
+  /** Current definitions of the tenant and the user. They are replaced when they change. */
   tenant: TenantDefinition;
   user: UserDefinition;
-  /** Id of the token it came with. */
+  /** Id of the token used to log in; undefined for a password. */
   readonly token: string | undefined;
-  /** Revoked, dropped or suspended: nothing is done for it any more. Does not come back. */
+  /** Whether access was revoked, or the tenant was dropped or suspended. Requests are refused then. Never reset. */
   ended = false;
 
   constructor(tenant: TenantDefinition, user: UserDefinition, token: string | undefined) {
@@ -49,7 +49,7 @@ export class Principal {
  */
 interface LoginFailure {
   readonly failure: 'credentials' | 'suspended' | 'throttled';
-  /** For people; tells nothing of secrets. */
+  /** Text for people. Reveals nothing about secrets. */
   readonly message: string;
 }
 
@@ -58,18 +58,18 @@ export type Login = Principal | LoginFailure;
 export interface PrincipalsChange {
   /** Their connections are to be closed. */
   ended: readonly Principal[];
-  /** Their tenant or user is another one than before. */
+  /** Principals whose tenant or user definition has changed. */
   changed: readonly Principal[];
-  /** Tenants that are no more, or that are being dropped. */
+  /** Tenants that were dropped, or that are being dropped. */
   goneTenants: readonly TenantDefinition[];
 }
 
 interface PrincipalsOptions {
-  /** Databases of tenant `default` until an update says so. */
+  /** Number of databases of tenant `default` until an update states another one. */
   databases: number;
-  /** Lets the user `default` of tenant `default` in as well as its own secrets do; empty for none. */
+  /** Password of the user `default` of tenant `default`, accepted in addition to that user's own secrets; empty for none. */
   defaultPassword?: string;
-  /** Secrets known again without a scrypt. Default 20,000. */
+  /** Limit of cached secrets, which are verified without scrypt. Default 20,000. */
   knownSecrets?: number;
 }
 
@@ -86,7 +86,7 @@ const throttled: LoginFailure = {
 interface Attempt {
   /** `user@tenant`. */
   login: string;
-  /** '' for one that does not exist. */
+  /** Name of the tenant; '' if the tenant does not exist. */
   tenant: string;
   network: string;
   /** Failures of an address slow down its later attempts on the same tenant, and no others. */
@@ -113,11 +113,11 @@ export class Principals {
   readonly #users = new Map<string, Map<string, UserDefinition>>();
   readonly #tokens = new Map<string, TokenDefinition>();
   readonly #tokensByDigest = new Map<string, TokenDefinition>();
-  /** By tenant, then by the user's name with the token's id behind it if it came by one. */
+  /** By tenant, then by the user's name, followed by the token's id for a login by token. */
   readonly #principals = new Map<string, Map<string, Principal>>();
   /** By fingerprint: the stored secret that it matched. */
   readonly #known = new Map<string, string>();
-  /** Checks under way, so that a pool of clients logging in together is one check. */
+  /** Checks in progress, so that concurrent logins with one secret share one check. */
   readonly #checking = new Map<string, Promise<Login>>();
   readonly #byAddress = new LoginLimiter(addressLimits);
   readonly #byUser = new LoginLimiter(userLimits);
@@ -232,7 +232,7 @@ export class Principals {
     this.#follow(touched, goneTenants);
   }
 
-  /** Tenants of which the update says anything. */
+  /** Names of the tenants that the update concerns. */
   #tenantsOf({ whole, tenants, users, tokens, gone }: TenancyUpdate): Set<string> {
     const names = new Set(tenants.map(({ name }) => name));
     for (const { tenant } of [...users, ...tokens]) names.add(tenant);
@@ -330,7 +330,10 @@ export class Principals {
     return definition?.tenant === tenant.name && definition.user === user.name;
   }
 
-  /** Called when an update is in force, with those it touched. Returns how to stop listening. */
+  /**
+   * Adds a listener, called with the affected principals when an update is in force. Returns a function that removes the
+   * listener.
+   */
   onChange(listener: (change: PrincipalsChange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -1,10 +1,10 @@
-// Runs the work of many connections for a few milliseconds in each round of the event loop; the rest waits for a later
-// round. Before the next item begins, everything that the last one has started, promises and `process.nextTick` included,
-// is complete, so its time is counted.
+// Runs the work of many connections for a few milliseconds in each round of the event loop; the rest waits for later
+// rounds. Before the next item begins, everything that the previous item started is complete, promises and
+// `process.nextTick` included. The measured time of an item therefore includes that work.
 
 const defaultRoundMs = 4;
 
-/** Work that waits, and the order in which it is taken. */
+/** A queue of work. The implementation decides the order. */
 export interface WaitingWork<T> {
   readonly size: number;
   add(work: T): void;
@@ -65,7 +65,7 @@ export class RoundQueue<T> {
   };
 }
 
-/** Taken in the order in which it came. */
+/** A first-in, first-out queue. */
 export class FirstCome<T> implements WaitingWork<T> {
   #queue: T[] = [];
   #taken = 0;

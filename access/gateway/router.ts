@@ -1,4 +1,4 @@
-// Where a table's rows are: which executor answers for it.
+// The routes of tables: which executor runs the commands on a table.
 
 import type { RowPricer } from '../../request-units/row-pricer.ts';
 import type { QuotaMode } from '../../contracts/table-properties.ts';
@@ -16,9 +16,12 @@ export interface Route {
   mayWait: boolean;
   /** Prices the work; absent where work is not metered. */
   pricer?: RowPricer | undefined;
-  /** The executor again, where it is a group of replicas. */
+  /** The same executor, if it is a group of replicas. */
   group?: GroupExecutor | undefined;
-  /** The executor again, where its pods are in another process: commands can be sent to it ahead of answers. */
+  /**
+   * The same executor, if its pods are in another process: commands can be sent to it before earlier answers have
+   * arrived.
+   */
   remote?: RemoteExecutor | undefined;
   /**
    * There are several replicas, and all of them may answer reads: within `bounds`, and for clients
@@ -27,7 +30,7 @@ export interface Route {
   isReplicated?: boolean | undefined;
   /** Staleness bounds of the table; absent where reads need the latest state. */
   bounds?: ReadBounds | undefined;
-  /** Absent: as it is set for the server. */
+  /** Quota mode of the table; if absent, the server's setting applies. */
   quotaMode?: QuotaMode | undefined;
 }
 

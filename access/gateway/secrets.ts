@@ -17,7 +17,7 @@ import { HashQueue, type HashRequest } from './hash-queue.ts';
  * scrypt.
  */
 interface Derivation {
-  /** Whether it is of the password's SHA-256. */
+  /** Whether the scrypt input is the password's SHA-256. */
   hashed: boolean;
   n: number;
   r: number;
@@ -91,7 +91,7 @@ export function sha256Hex(password: Buffer | string): string {
   return createHash('sha256').update(password).digest('hex');
 }
 
-/** Stored form of a new password; with the salt of the user's other passwords, if there are any. */
+/** Stored form of a new password. Uses the salt of the user's other passwords, if there are any. */
 export async function hashPassword(
   password: Buffer,
   tenant: string,
@@ -100,7 +100,7 @@ export async function hashPassword(
   return await hashDigest(sha256Hex(password), tenant, others);
 }
 
-/** Stored form of a password of which only the SHA-256 is known. */
+/** Stored form of a password, computed from its SHA-256. */
 export async function hashDigest(
   hex: string,
   tenant: string,
@@ -119,8 +119,8 @@ function saltOf(secrets: readonly string[]): string | undefined {
 }
 
 /**
- * Which of the stored secrets the password is of. Takes one scrypt; more only for secrets of earlier releases, which
- * have a salt each. Without any secret it takes as long as with one. Rejects with `TooManyHashes`.
+ * Finds the stored secret that matches the password. Takes one scrypt; more only for secrets of earlier releases, each of
+ * which has a salt of its own. Takes as long for a user without secrets. Rejects with `TooManyHashes`.
  */
 export async function findSecret(
   password: Buffer,
@@ -132,7 +132,7 @@ export async function findSecret(
   );
 }
 
-/** As `findSecret`, for a password of which only the SHA-256 is known. */
+/** As `findSecret`, computed from the SHA-256 of the password. */
 export async function findSecretByDigest(
   hex: string,
   secrets: readonly string[],

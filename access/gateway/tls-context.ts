@@ -12,26 +12,26 @@ import { createServer, type SecureContextOptions, type Server, type TLSSocket } 
 import { PendingClients } from './pending-clients.ts';
 
 export interface TlsMaterial {
-  /** PEM: the server's certificate, then those between it and its authority. */
+  /** PEM: the server's certificate, followed by intermediate certificates. */
   certificate: string;
   /** PEM. */
   key: string;
-  /** PEM: whose certificates clients may show; empty for the authorities Node comes with. */
+  /** PEM: authorities that sign client certificates; empty for the authorities that Node includes. */
   authorities: string;
-  /** Whether a client has to show a certificate. One that is shown must always be good. */
+  /** Whether a client must present a certificate. A certificate that is presented must always be valid. */
   clientAuth: 'no' | 'optional' | 'require';
   minVersion: 'TLSv1.2' | 'TLSv1.3';
 }
 
 export interface HandshakeLimits {
   timeoutMs: number;
-  /** Handshakes under way at once on one listener. */
+  /** Limit of handshakes in progress on one listener. */
   maxPending: number;
 }
 
 const defaultLimits: HandshakeLimits = { timeoutMs: 10_000, maxPending: 512 };
 
-/** Makes the listeners of a thread, and gives them another certificate when there is one. */
+/** Creates the TLS listeners of a thread, and renews their certificate. */
 export class TlsListeners {
   readonly #limits: HandshakeLimits;
   readonly #servers: Server[] = [];
@@ -42,7 +42,7 @@ export class TlsListeners {
     this.#limits = { ...defaultLimits, ...limits };
   }
 
-  /** `accept` is given clients once their handshake is done. */
+  /** Creates a server that calls `accept` for each client after its handshake. */
   createServer(accept: (socket: TLSSocket) => void): Server {
     return this.#guarded(createServer(optionsOf(this.#material, this.#limits), accept));
   }
@@ -55,7 +55,7 @@ export class TlsListeners {
     return this.#guarded(createHttpsServer(all, serve));
   }
 
-  /** New connections get the new certificate; those there are continue with the one they have. */
+  /** New connections use the new certificate; existing connections keep the old one. */
   renew(material: TlsMaterial): void {
     const context = contextOf(material);
     this.#material = material;

@@ -1,4 +1,4 @@
-// Filters of series as bytes. Patterns go by their source text, and are compiled again where the series are.
+// Encoding of series filters. Regular expressions are sent as source text and compiled again on the node of the series.
 
 import { WireError, type WireReader, type WireWriter } from '../../universal-row/protocol/wire.ts';
 import type { SeriesFilter } from '../series-store.ts';

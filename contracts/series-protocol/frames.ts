@@ -9,11 +9,11 @@ export const SeriesFrame = {
   requestPart: 34,
   /** A request, or its last bytes. */
   request: 35,
-  /** The gateway takes so many more bytes of the answer. */
+  /** Credit: the gateway accepts this many more bytes of the answer. */
   credit: 36,
-  /** What a gateway wants of the series of a scan. */
+  /** The gateway asks for the next part of a scan's series. */
   read: 37,
-  /** The request is of no more use. */
+  /** The gateway no longer needs the request. */
   cancel: 38,
   /** A part of an answer that can be used by itself. */
   answerPart: 39,
@@ -36,9 +36,9 @@ export const CatalogPart = { first: 1, last: 2 } as const;
 
 /** Requests larger than this go in parts of as much. */
 export const partBytes = 1024 * 1024;
-/** Parts of an answer, and frames of pieces, are of about so many bytes. */
+/** Approximate size in bytes of a part of an answer, and of a frame of pieces. */
 export const answerPartBytes = 64 * 1024;
-/** Bytes of an answer that may be on their way before the gateway has given any credit. */
+/** Bytes of an answer that may be sent before the gateway has granted credit. */
 export const firstCredit = 1024 * 1024;
 /** Largest request. */
 export const maxRequestBytes = 64 * 1024 * 1024;

@@ -8,13 +8,13 @@
 export const defaultTenant = 'default';
 export const defaultUser = 'default';
 
-/** 0 stands for no limit. */
+/** Limits of a tenant. 0 means no limit. */
 export interface TenantLimits {
   /** Request units a second. */
   ruPerSecond: number;
   /** Request units that may be spent at once beyond that. */
   burstRu: number;
-  /** Request units a second at which those may be spent; no less than `ruPerSecond`. */
+  /** Peak rate in request units a second at which saved units may be spent; at least `ruPerSecond`. */
   peakRuPerSecond: number;
   /** Request units a second that Redis scans may cost; and InfluxDB queries. */
   scanRuPerSecond: number;
@@ -30,7 +30,7 @@ export interface TenantLimits {
 export interface TenantDefinition {
   /** A letter, then up to 62 letters, digits, dashes and underscores. */
   name: string;
-  /** 0 for `default`; never reused after the tenant is gone. */
+  /** Number of the tenant; 0 for `default`. Never reused after the tenant is dropped. */
   number: number;
   /** Logins to a suspended or dropping tenant are refused and its connections closed. */
   state: 'active' | 'suspended' | 'dropping';
@@ -38,7 +38,7 @@ export interface TenantDefinition {
   firstTable: number;
   databases: number;
   limits: TenantLimits;
-  /** Unix milliseconds; absent for one of an earlier release, and for `default`. */
+  /** Creation time in Unix milliseconds; absent for `default` and for tenants of an earlier release. */
   createdAt?: number;
 }
 
@@ -52,7 +52,7 @@ export interface UserDefinition {
   enabled: boolean;
   /** May log in without a password. */
   open: boolean;
-  /** Each `scrypt$N$r$p$salt$hash`, the last two in base64. Any of them will do. */
+  /** Stored secrets, each `scrypt$N$r$p$salt$hash` with salt and hash in base64. Any of them is accepted. */
   secrets: readonly string[];
   /** Its permissions over Redis, as ACL SETUSER writes them: `+@all ~* &*`. */
   rules: string;
@@ -62,7 +62,7 @@ export interface UserDefinition {
   grants: Readonly<Record<string, Privilege>>;
 }
 
-/** A secret of its own for a program: `Authorization: Token …`, or the password of its user. */
+/** A separate secret for a program: sent as `Authorization: Token …`, or as the password of its user. */
 export interface TokenDefinition {
   /** Public; names the token when it is revoked. */
   id: string;
@@ -88,7 +88,7 @@ export interface TenancyUpdate {
   tenants: readonly TenantDefinition[];
   users: readonly UserDefinition[];
   tokens: readonly TokenDefinition[];
-  /** Names of tenants, `user@tenant` of users, ids of tokens that are no more. */
+  /** Dropped tenants (names), dropped users (`user@tenant`) and revoked tokens (ids). */
   gone: { tenants: readonly string[]; users: readonly string[]; tokens: readonly string[] };
 }
 

@@ -1,4 +1,4 @@
-// The pages of the admin server.
+// The web application of the admin server, with all its routes.
 
 import type { FastifyInstance } from 'fastify';
 import type { AdminServerOptions } from './admin-options.ts';

@@ -1,4 +1,4 @@
-// How failures are answered: always `{"error": "..."}`, in words for people.
+// Error responses of the admin API: always `{"error": "..."}`, with a text for people.
 
 import type { FastifyError, FastifyInstance } from 'fastify';
 import { TableError } from '../metadata/table-catalog.ts';

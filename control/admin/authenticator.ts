@@ -11,7 +11,7 @@ export interface FixedToken {
   secret: string;
 }
 
-/** Tokens that were made, and the tenants that some of them are for. */
+/** Lookup of issued tokens and of the tenants that they belong to. */
 interface KnownTokens {
   adminTokens: { find(secret: string): AdminTokenDefinition | undefined };
   owner(tenant: string): { state: string } | undefined;

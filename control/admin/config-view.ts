@@ -9,9 +9,9 @@ export interface ConfigView {
 
 export interface ConfigItem {
   key: string;
-  /** Hidden when it is a secret. */
+  /** The value; masked for a secret. */
   value: string | number;
-  /** Where the value came from, for people. */
+  /** Origin of the value, as text for people. */
   source: string;
   live: boolean;
   secret: boolean;

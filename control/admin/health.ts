@@ -1,10 +1,10 @@
-// Whether the server is fit for traffic, and if not, why.
+// Readiness of the server, and the reasons if it is not ready.
 
 type ServerPhase = 'starting' | 'running' | 'draining';
 
 export class Health {
   phase: ServerPhase = 'starting';
-  /** What a slow start is waiting for. */
+  /** Description of the step that a slow start waits for. */
   waitsFor = '';
   /** Asks the parts for their problems; each resolves within about a second. */
   readonly #checks: (() => Promise<string[]>)[] = [];
@@ -13,7 +13,7 @@ export class Health {
     this.#checks.push(check);
   }
 
-  /** Why no traffic should come; [] when ready. */
+  /** Reasons for which the server is not ready; [] when it is ready. */
   async problems(): Promise<string[]> {
     if (this.phase === 'starting' && this.waitsFor !== '') return [this.waitsFor];
     if (this.phase !== 'running') return [this.phase];

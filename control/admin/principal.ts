@@ -6,7 +6,7 @@ export interface AdminPrincipal {
   role: AdminRole;
   /** The tenant, for the role `tenant`. */
   tenant?: string;
-  /** For the audit log: the id of a token, or how the secret was given to the server. */
+  /** Name for the audit log: the id of a token, or the source of a secret that was given to the server. */
   name: string;
 }
 
@@ -43,7 +43,10 @@ const rolesOf: Readonly<Record<Access, readonly AdminRole[]>> = {
   operate: ['operator'],
 };
 
-/** Why not, or undefined. A tenant learns nothing of others from it, not even whether they exist. */
+/**
+ * Reason for which access is refused, or undefined. A tenant learns nothing about other tenants from the reason, not even
+ * whether they exist.
+ */
 export function refusal(
   principal: AdminPrincipal,
   access: Access,

@@ -21,7 +21,7 @@ export class RateLimit {
     this.#now = now;
   }
 
-  /** 0 when the request may be served; else after how many seconds to come again. */
+  /** Returns 0 if the request may be served; otherwise the seconds after which the caller should retry. */
   take(caller: string): number {
     const perSecond = this.#perSecond();
     if (perSecond === 0) return 0;

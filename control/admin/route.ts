@@ -8,10 +8,10 @@ import type { Schema } from './schemas.ts';
 
 export interface RouteDescription {
   method: HTTPMethods & ('GET' | 'POST' | 'PATCH' | 'DELETE');
-  /** `:tenant` is a tenant's name in all of them. */
+  /** Path of the page. In every path, `:tenant` is the name of a tenant. */
   url: string;
   access: Access;
-  /** One line for people. */
+  /** A summary for people, in one line. */
   summary: string;
   /** Schema of the request body. */
   body?: Schema;

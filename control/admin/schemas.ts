@@ -31,7 +31,7 @@ export const flag = { type: 'boolean' } as const;
 const whole = { type: 'integer', minimum: 0 } as const;
 const number = { type: 'number' } as const;
 
-/** An object of these members and no others. */
+/** Schema of an object that has these members and no others. */
 export function object(
   properties: Readonly<Record<string, Schema>>,
   required: readonly string[] = [],
@@ -90,7 +90,7 @@ export const limits = {
 };
 export const limitChange = object(Object.fromEntries(limitNames.map((limit) => [limit, whole])));
 
-/** Tenants or users in one response; the next request continues after the last one. */
+/** Limit of tenants or users in one response. The next request continues after the last of them. */
 export const mostOfPage = 1000;
 const pageLimit = {
   type: 'integer',

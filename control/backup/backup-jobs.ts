@@ -7,17 +7,17 @@ type JobState = 'running' | 'done' | 'failed' | 'cancelled';
 export interface BackupRequest {
   /** On the server's machine. */
   directory: string;
-  /** Undefined: all of them. */
+  /** Name of the tenant to back up; if undefined, all tenants. */
   tenant?: string;
-  /** Only changes since the last one in the directory. */
+  /** Whether to back up only the changes since the last backup in the directory. */
   incremental?: boolean;
 }
 
 export interface RestoreRequest {
   directory: string;
-  /** Id of the backup; the last one when missing. */
+  /** Id of the backup; if undefined, the last one in the directory. */
   backup?: string;
-  /** Only this one of those in the backup. */
+  /** Name of the tenant to restore; if undefined, all tenants in the backup. */
   tenant?: string;
   /** Name of the restored tenant. */
   as?: string;
@@ -50,7 +50,7 @@ export interface Job extends JobProgress {
   result?: object;
 }
 
-/** Does the work. Throws, with nothing half done left, when `signal` is aborted. */
+/** Runs backups and restores. Throws if `signal` is aborted, and then leaves no partial result. */
 export interface BackupWorker {
   backup(id: string, request: BackupRequest, job: RunningJob): Promise<object>;
   restore(id: string, request: RestoreRequest, job: RunningJob): Promise<object>;
@@ -111,7 +111,7 @@ export class BackupJobs {
     return job;
   }
 
-  /** Resolves when it has ended, cancelled or otherwise. */
+  /** Cancels a job. Resolves when the job has ended, cancelled or not. */
   async cancel(id: string): Promise<Job> {
     const job = this.find(id);
     if (this.#running?.job === job) {
@@ -121,7 +121,7 @@ export class BackupJobs {
     return job;
   }
 
-  /** Nothing is under way any more. */
+  /** Resolves when no job is running any more. */
   async close(): Promise<void> {
     this.#running?.abort.abort();
     await this.#running?.ended;

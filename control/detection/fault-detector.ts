@@ -18,9 +18,9 @@ export interface DetectorOptions {
   slowFactor?: number;
   /** Length of the window of requests, milliseconds. */
   windowMs?: number;
-  /** Fewest requests in a window that say anything. */
+  /** Minimum number of requests in a window for its figures to count. */
   leastRequests?: number;
-  /** A collector that is silent for so long is suspected with its pods. */
+  /** Milliseconds of silence after which a collector is suspected, with its pods. */
   silenceMs?: number;
   /** Number of asked nodes that must confirm a fault. */
   asked?: number;

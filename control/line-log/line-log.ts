@@ -15,7 +15,7 @@ import { equalPart } from './fair-share.ts';
 import type { Disk, DiskFile } from '../../universal-row/environment.ts';
 
 export interface LogRecord {
-  /** Ascending, not necessarily by one. */
+  /** Number of the record. Numbers ascend, but may have gaps. */
   seq: number;
 }
 
@@ -26,9 +26,9 @@ interface LineLogOptions<R extends LogRecord> {
   name: string;
   /** Size at which the next file is begun. */
   fileBytes: number;
-  /** Kept, the one that is written included. */
+  /** Number of files kept, including the current one. */
   files: number;
-  /** Whether a record is on disk when `append` resolves; otherwise the operating system decides. */
+  /** Whether `append` syncs the record to disk before it resolves; otherwise the operating system decides. */
   sync: boolean;
   report?: (message: string) => void;
   /** Owner of a record, where each owner has a fair share of the space. */
@@ -39,7 +39,7 @@ const newline = 10;
 const crcLength = 8;
 /** Part of the space that is in use after the oldest records of the largest owners were dropped. */
 const keptPart = 0.75;
-/** Bytes of records looked at before others may use the thread. */
+/** Bytes of records read before other work may use the thread. */
 const sliceBytes = 128 * 1024;
 
 interface LogFile {
@@ -83,7 +83,10 @@ export class LineLog<R extends LogRecord> {
     return this.#lastSeq;
   }
 
-  /** Its number must be above that of the last one. Resolves when it is as durable as requested. */
+  /**
+   * Appends a record, whose number must be above that of the last record. Resolves when the record is as durable as
+   * `sync` says.
+   */
   async append(record: R): Promise<void> {
     if (record.seq <= this.#lastSeq) throw new RangeError(`record ${record.seq} comes too late`);
     const line = encode(record);

@@ -1,7 +1,7 @@
-// A tenant's databases, as the planes that keep them tell.
+// Databases of a tenant, as reported by the planes that store them.
 
 export interface DatabaseInfo {
-  /** Name as its tenant knows it: the number of a Redis database, the name of an InfluxDB one. */
+  /** Name of the database for its tenant: a number for Redis, a text for InfluxDB. */
   name: number | string;
   /** Rows of a Redis database; missing where counting them would take long. */
   rows?: number;

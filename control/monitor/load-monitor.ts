@@ -9,7 +9,7 @@ interface LoadReport {
   at: number;
   /** Seconds that the numbers are about. */
   seconds: number;
-  /** Names of replicas; the list of a node's last report when it is absent. */
+  /** Names of replicas; if absent, the list in the node's previous report applies. */
   members?: readonly string[];
   /** Units used by each member, dimension by dimension. */
   used: Float32Array;
@@ -69,12 +69,12 @@ export class LoadMonitor {
     });
   }
 
-  /** The member is gone. */
+  /** Forgets a replica that was removed. */
   forget(member: string): void {
     this.#members.delete(member);
   }
 
-  /** Units a second in a Unix minute; undefined where nothing was reported. */
+  /** Mean units a second in a Unix minute; undefined if nothing was reported. */
   mean(member: string, dimension: number, minute: number): number | undefined {
     const ring = this.#members.get(member)?.minutes;
     return ring?.has(minute) === true ? ring.mean(minute, dimension) : undefined;
@@ -119,7 +119,7 @@ interface Points {
   most: Float32Array;
 }
 
-/** Sum, count and highest of each slot; a slot is given to a later one when the ring comes round. */
+/** Ring buffer with the sum, count and maximum of each slot. A new slot overwrites the oldest. */
 class Ring {
   readonly #dimensions: number;
   readonly #slots: Int32Array;
@@ -137,7 +137,7 @@ class Ring {
 
   add(slot: number, dimension: number, rate: number): void {
     const place = slot % this.#slots.length;
-    // A report that comes after its slot was given away is too late.
+    // The report is too late: its slot was overwritten by a newer one.
     if (this.#slots[place]! > slot) return;
     if (this.#slots[place] !== slot) {
       const [from, to] = [place * this.#dimensions, (place + 1) * this.#dimensions];

@@ -1,9 +1,9 @@
-// Slow requests, of which each plane keeps the latest.
+// Log of slow requests. Each plane keeps the latest ones.
 
 export interface SlowlogQuery {
   /** Restricts the list to this tenant number. */
   tenant?: number;
-  /** The newest so many. */
+  /** Limit of the answer; the newest entries are returned. */
   limit: number;
 }
 
@@ -23,7 +23,7 @@ export interface SlowlogEntry {
   ru: number;
 }
 
-/** A synchronous step of work that kept a plane's thread for long: no other client was served meanwhile. */
+/** A synchronous step that occupied a plane's thread for a long time. The plane served no other client meanwhile. */
 export interface StepEntry {
   /** Ascending in its plane. */
   id: number;

@@ -28,10 +28,10 @@ export interface TenantAdmission {
   /** Requests, and queries, that wait just now. */
   waiting: number;
   waitingQueries: number;
-  /** Since the limit came: requests and queries that have waited, and that were refused. */
+  /** Requests and queries that waited, and that were refused, since the limit was set. */
   waited: number;
   refused: number;
-  /** Units beyond the quota since then: from the burst package, and borrowed from others. */
+  /** Units spent beyond the quota since the limit was set: from the burst package, and borrowed from other tenants. */
   burstRu: number;
   spareRu: number;
   /** Since then, requests that would have waited or been refused if limits were enforced. */
@@ -39,7 +39,7 @@ export interface TenantAdmission {
   wouldRefuse: number;
 }
 
-/** Fraction in use of the limit of which the tenant uses most. */
+/** Fraction of the limit in use, for the limit with the highest fraction. */
 export function usedPartOf(told: Omit<TenantAdmission, 'tenant'>): number {
   const { usedRu, usedRuMinute, quotaRu, classUsedRu, classQuotaRu } = told;
   const ofAll = quotaRu === 0 ? 0 : Math.max(usedRu, usedRuMinute) / quotaRu;

@@ -19,7 +19,7 @@ export interface TopEntry {
   kind: TopKind;
   /** The tenant's number. */
   tenant: number;
-  /** Name as its tenant knows it: the number of a Redis database, the name of an InfluxDB one. */
+  /** Name of the database for its tenant: a number for Redis, a text for InfluxDB. */
   database: number | string;
   /** Bytes that are no text stand as \xNN; long names end in an ellipsis. */
   name: string;
@@ -27,6 +27,6 @@ export interface TopEntry {
   ru: number;
   /** Requests a second; of a series, points. */
   rate: number;
-  /** The most that one of the sampled requests moved of it. */
+  /** Bytes moved by the largest sampled request. */
   bytes: number;
 }

@@ -33,19 +33,19 @@ export interface UsageQuery {
   tenant?: number;
   plane?: string;
   class?: ChargeClassName;
-  /** Unix milliseconds; slots that begin in [from, to). */
+  /** Range in Unix milliseconds: slots that begin in [from, to) are returned. */
   from?: number;
   to?: number;
-  /** Grouping; other dimensions are summed. */
+  /** Dimensions to group by. All other dimensions are summed. */
   by: readonly UsageGroup[];
 }
 
 export interface UsageRow extends Spent {
-  /** The tenant's number; -1 for the rest of the tenants. */
+  /** Number of the tenant; -1 for the tenants that have no account of their own. */
   tenant?: number;
   plane?: string;
   class?: ChargeClassName;
-  /** Begin of the slot, Unix milliseconds. */
+  /** Start of the slot in Unix milliseconds. */
   at?: number;
 }
 
@@ -108,7 +108,7 @@ export class UsageHistory {
     }
   }
 
-  /** Takes a plane's snapshot; one that is not newer than the last adds nothing. */
+  /** Adds a plane's snapshot. A snapshot that is not newer than the last one is ignored. */
   add({ plane, run, sequence, accounts }: MeterSnapshot): void {
     this.#planes.add(plane);
     let told = this.#told.get(plane);

@@ -7,13 +7,13 @@ import type { RangePlan, RangePlanner, RangeStep } from './range-plan.ts';
 import { type Dimension, otherThan, type RangeModel, RangeState } from './range-state.ts';
 
 interface CooperativeParameters {
-  /** Highest deviation that is left alone. */
+  /** Largest deviation from the mean load that is tolerated. */
   lambda: number;
   /** Least critical load of a region that is worth a move. */
   leastLoad: number;
   /** Not lazy: bring all regions of an overloaded node below the bound of theorem 1, then move. */
   isEager?: boolean;
-  /** Parts that are cut off a region in one round, at most: 1 where a sample gives one cut. */
+  /** Limit of parts cut off a region in one round; 1 if a sample yields only one cut. */
   mostParts?: number;
   /** Regions are never split. */
   withoutSplits?: boolean;
@@ -23,12 +23,15 @@ const cooperativeDefaults: CooperativeParameters = { lambda: 0.05, leastLoad: 1 
 
 interface Queues {
   moves: { region: number; to: number }[];
-  /** The source's critical load once they are made. */
+  /** Critical load of the source after these moves. */
   left: number;
   splits: Cuts[];
 }
 
-/** Parts of one region, from the left: their shares of its load, and where they are to go. What is left stays. */
+/**
+ * Parts to cut off one region, from the left: their shares of its load, and their destinations. The remainder stays on
+ * its node.
+ */
 interface Cuts {
   region: number;
   parts: { ratio: number; to?: number }[];
@@ -48,9 +51,9 @@ class Planning {
   readonly #state: RangeState;
   readonly #parameters: CooperativeParameters;
   readonly #steps: RangeStep[] = [];
-  /** Nodes that nothing more can be done for in this round. */
+  /** Nodes whose load cannot be improved further in this round. */
   readonly #settled = new Set<number>();
-  /** Regions that are split in this round: their parts are known to the next. */
+  /** Regions that are split in this round. Their parts can be moved from the next round on. */
   readonly #cut = new Set<number>();
   #bytes = 0;
 

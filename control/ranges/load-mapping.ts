@@ -1,6 +1,6 @@
 // The load of a region from its counters: Libra, section IV-A.
 
-/** A write costs as much processor time as so many reads. */
+/** Processor time of a write, as a multiple of that of a read. */
 const writeFactor = 1.63;
 
 interface RegionRates {

@@ -50,7 +50,7 @@ export class LoadTable {
     this.#regions.delete(region);
   }
 
-  /** Some node's last two heartbeats differ too much, or it has sent only one. */
+  /** Whether scheduling is suspended: the last two heartbeats of a node differ too much, or a node has sent only one. */
   get isSuspended(): boolean {
     for (const { isSteady } of this.#nodes.values()) if (!isSteady) return true;
     return false;

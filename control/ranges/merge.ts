@@ -6,7 +6,7 @@ interface MergeParameters {
   lambda: number;
   /** Bytes at which a region is split by its size. */
   regionBytes: number;
-  /** Merges of each node in one call; it is made once a minute. */
+  /** Limit of merges for each node in one call. The caller makes one call a minute. */
   perNode: number;
 }
 
@@ -15,7 +15,7 @@ const mergeDefaults: MergeParameters = { lambda: 0.05, regionBytes: 96e6, perNod
 export interface Merge {
   left: number;
   right: number;
-  /** Where `right` goes first, when it is elsewhere. */
+  /** Node to which `right` is moved first, if it is on another node. */
   moveTo?: number;
 }
 

@@ -17,12 +17,12 @@ interface PodSpec {
   disk?: number;
   subcluster?: number;
   model?: PodModel;
-  /** PRU a second, one for each dimension. */
+  /** Limits in PRU a second, one for each dimension. */
   limits: readonly number[];
-  /** The least of `limits` when it is absent. */
+  /** LRU a second; if absent, the minimum of `limits`. */
   lru?: number;
   memoryBytes?: number;
-  /** Unbounded when it is absent. */
+  /** Disk capacity in bytes; unbounded if absent. */
   diskBytes?: number;
 }
 
@@ -30,11 +30,11 @@ interface PartitionSpec {
   id: string;
   table: number;
   bytes?: number;
-  /** As many as `bytes` when it is absent. */
+  /** Allocated bytes; if absent, equal to `bytes`. */
   allocatedBytes?: number;
   allocatedLru?: number;
   leader: RowUse;
-  /** Followers have no load when it is absent. */
+  /** Load of the followers; if absent, followers have no load. */
   follower?: RowUse;
 }
 

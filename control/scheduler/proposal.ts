@@ -23,7 +23,7 @@ export type Change =
   | { kind: 'move-pod'; pod: number; fromNode: number; toNode: number }
   | { kind: 'disable-node'; node: number };
 
-/** One figure that the change is made for. */
+/** A figure that justifies the change. */
 export interface Figure {
   /** With its unit, as `anomalous minutes of pod p3`. */
   name: string;

@@ -40,7 +40,7 @@ export class TenancyPublisher {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Resolves when all that is known now is in force. Rejects with `unconfirmed` when that is not certain. */
+  /** Sends the current state. Resolves when all planes apply it. Rejects with `unconfirmed` if a plane did not confirm. */
   async publish(): Promise<void> {
     const sent = this.#last.then(() => this.#sendChanges());
     this.#last = sent;
@@ -52,7 +52,7 @@ export class TenancyPublisher {
     );
   }
 
-  /** The planes are gone, or about to be. */
+  /** Stops sending, because the planes are stopped or about to stop. */
   async close(): Promise<void> {
     this.#send = undefined;
     clearTimeout(this.#retry);

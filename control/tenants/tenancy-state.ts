@@ -25,9 +25,9 @@ export interface TenancyDocuments {
   adminTokens: AdminTokenDefinition;
   /** Names that are taken by a tenant or by a user of the tenant `default`. */
   names: NameOwner;
-  /** One document, `tenancy`. */
+  /** One document, with id `tenancy`. */
   counters: TenancyCounters;
-  /** One document, `tenancy`; there from the first password or token on. */
+  /** One document, with id `tenancy`; exists from the first password or token on. */
   authentication: AuthenticationRecord;
 }
 
@@ -67,7 +67,7 @@ type Told = (typeof told)[number];
 export class TenancyState {
   readonly tenants = new Map<string, TenantDefinition>();
   readonly #byNumber = new Map<number, TenantDefinition>();
-  /** By first table; undefined when it is to be made anew. */
+  /** Tenants by first table; undefined when the index must be rebuilt. */
   #byTable: TenantDefinition[] | undefined;
   readonly #members = new Map<string, Members>();
   readonly #tokens = new Map<string, TokenDefinition>();
@@ -78,7 +78,7 @@ export class TenancyState {
   checksCredentials = false;
   #authenticationChanged = false;
 
-  /** One change of a document, and only such as the mirror tells. */
+  /** Applies one change of a document, as reported by the mirror. */
   apply({ collection, id, before, body }: MirrorChange): void {
     switch (collection) {
       case 'tenants':
@@ -133,7 +133,7 @@ export class TenancyState {
     return isInSpan ? tenant : undefined;
   }
 
-  /** One that is not on its way out. */
+  /** Returns a tenant that is not being dropped. */
   lasting(name: string): TenantDefinition {
     const tenant = this.find(name);
     if (tenant.state !== 'dropping') return tenant;

@@ -66,7 +66,7 @@ interface TenantCatalogOptions {
 export interface TenantHolders {
   /** Resolves once the old state admits no client and clients without access are disconnected. */
   tenancy(update: TenancyUpdate): Promise<void>;
-  /** Resolves once nothing of it is left. It may have been done before. */
+  /** Resolves once no data of the tenant is left. The data may have been dropped before. */
   dropData(tenant: TenantDefinition): Promise<void>;
 }
 
@@ -85,9 +85,9 @@ interface MadeTenant {
 }
 
 export class TenantCatalog {
-  /** By which the users of tenants come in. */
+  /** Tokens of the users of tenants. */
   readonly tokens: TokenCatalog;
-  /** By which the admin API is used. */
+  /** Tokens for the admin API. */
   readonly adminTokens: AdminTokenCatalog;
   readonly #options: TenantCatalogOptions;
   readonly #state: TenancyState;
@@ -118,7 +118,7 @@ export class TenantCatalog {
     );
   }
 
-  /** Loads all there is. Tenant `default` and its user are there from here on. */
+  /** Loads all documents, and creates tenant `default` and its user if they do not exist. */
   static async open(store: DocumentStore, options: TenantCatalogOptions): Promise<TenantCatalog> {
     const state = new TenancyState();
     const changes = await TenancyChanges.open(store, state, options.report ?? (() => {}));
@@ -168,7 +168,7 @@ export class TenantCatalog {
     return this.#state.find(name);
   }
 
-  /** One that is not on its way out. */
+  /** Returns a tenant that is not being dropped. */
   lasting(name: string): TenantDefinition {
     return this.#state.lasting(name);
   }
@@ -323,7 +323,7 @@ export class TenantCatalog {
     });
   }
 
-  /** Resolves when the tenant is gone altogether; false when that takes longer than so many milliseconds. */
+  /** Waits until the tenant is dropped completely. Resolves to false if that takes longer than the given milliseconds. */
   async dropped(
     { name, number }: Pick<TenantDefinition, 'name' | 'number'>,
     withinMs: number,

@@ -51,7 +51,7 @@ export interface WorkflowEngineOptions {
   concurrency?: number;
   /** Workflows that have not ended; more are refused. */
   limit?: number;
-  /** Workflows that have ended and are kept. */
+  /** Number of finished workflows that are kept. */
   history?: number;
   retry?: RetryPolicy;
 }
@@ -67,7 +67,7 @@ interface Owned {
   ended: Promise<void>;
 }
 
-/** Another workflow has one of the resources. */
+/** Another workflow holds a lock on one of the resources. */
 class LockTaken extends Error {}
 
 export class WorkflowEngine {
@@ -118,7 +118,7 @@ export class WorkflowEngine {
     this.#definitions.set(kind, definition);
   }
 
-  /** From now on workflows whose kinds are registered are run. */
+  /** Starts to run workflows whose kinds are registered. */
   start(): void {
     this.#isStarted = true;
     this.#scanSoon();
@@ -161,7 +161,10 @@ export class WorkflowEngine {
     }));
   }
 
-  /** The workflow once it has ended, undefined if that takes longer or it is unknown by then. */
+  /**
+   * Resolves to the workflow once it has ended; undefined if that takes longer than `withinMs`, or if the workflow is
+   * unknown by then.
+   */
   async ended(id: string, withinMs: number): Promise<WorkflowDocument | undefined> {
     const { timers } = this.#options;
     const look = (): WorkflowDocument | undefined => {
@@ -217,7 +220,7 @@ export class WorkflowEngine {
     return write(id, document);
   }
 
-  /** Makes a workflow, unless there is one of this id already. */
+  /** Creates a workflow, unless a workflow with this id exists already. */
   async submit(id: string, kind: string, input: Json): Promise<void> {
     if (this.find(id) !== undefined) return;
     try {

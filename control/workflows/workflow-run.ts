@@ -25,9 +25,9 @@ interface WorkflowRunOptions {
   /** Changed by the run, and saved by `save`. */
   document: WorkflowDocument;
   definition: (kind: string) => WorkflowDefinition | undefined;
-  /** Resolves once the document as it is now is durable. Rejects with `LeaseLost`. */
+  /** Resolves once the current document is durable. Rejects with `LeaseLost`. */
   save: () => Promise<void>;
-  /** Locks further resources and saves. Rejects when an older workflow has one of them. */
+  /** Locks further resources and saves. Rejects if an older workflow holds one of the locks. */
   lock: (resources: readonly string[]) => Promise<void>;
   /** Whether cancellation was asked for. */
   isCancelled: () => boolean;
@@ -37,7 +37,7 @@ interface WorkflowRunOptions {
   report: (message: string) => void;
 }
 
-/** Another process has the workflow, or may have it by now. */
+/** The lease was lost: another process runs the workflow, or may run it by now. */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }
@@ -51,7 +51,7 @@ const mostNested = 10_000;
 export class WorkflowRun {
   readonly #options: WorkflowRunOptions;
   readonly #document: WorkflowDocument;
-  /** A parallel step has failed: its siblings begin nothing more. */
+  /** Whether a parallel step has failed. Its siblings then begin no further steps. */
   #hasFailed = false;
 
   constructor(options: WorkflowRunOptions) {

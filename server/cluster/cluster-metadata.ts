@@ -11,7 +11,7 @@ import type { DocumentStore, Json } from '../../control/metadata/document-store.
 export interface NodeIdentity {
   /** Drawn when the cluster was formed: 1 to 2^32 - 1. */
   readonly cluster: number;
-  /** The node's number, from 1 on, given out once. */
+  /** Number of the node, from 1 on. Never reused. */
   readonly node: number;
   /** Counts the starts of this node; larger at each. */
   readonly incarnation: number;
@@ -20,12 +20,12 @@ export interface NodeIdentity {
 export interface ClusterMetadataOptions {
   /** The data directory; the cluster's files are in `cluster/` below it. The caller locks it. */
   directory: string;
-  /** Where to listen for peers; port 0 for a free one. */
+  /** Address to listen on for peers. Port 0 selects a free port. */
   listen: { host: string; port: number };
   /** Secret of the cluster, at least 16 bytes. All nodes have the same. */
   secret: Buffer;
   zone: string;
-  /** All if left out. */
+  /** Roles of the node; if absent, all roles. */
   roles?: readonly NodeRole[];
   /** Addresses of this node, announced to the others by `nodes`. Called once the port is known. */
   addresses: (controlPort: number) => NodeAddresses;
@@ -48,7 +48,7 @@ export interface ClusterMetadataOptions {
    */
   onFatal: (error: Error) => void;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
-  /** After so long without a link a voter of the metadata is replaced by another node. Five minutes if left out. */
+  /** Milliseconds without a link after which a voter of the metadata is replaced by another node; five minutes if absent. */
   replaceVoterMs?: () => number;
   /** For tests: times of the consensus. */
   tickMs?: number;
@@ -89,11 +89,14 @@ export interface ControlPeer {
 export type ControlHandler = (body: Json, peer: ControlPeer) => Promise<Json> | Json;
 
 export interface ControlHandlers {
-  /** One handler a name; `metadata/*`, `cluster/*` and `join` are taken. Throws if there is one already. */
+  /**
+   * Registers the handler for questions with this name. The names `metadata/*`, `cluster/*` and `join` are reserved.
+   * Throws if the name has a handler already.
+   */
   on(name: string, handler: ControlHandler): void;
 }
 
-/** A question to another node has no answer, or a refusal as the answer. */
+/** A question to another node was not answered, or was refused. */
 export class ControlError extends Error {
   override readonly name = 'ControlError';
   /**
@@ -101,7 +104,7 @@ export class ControlError extends Error {
    * there is no answer; it may have acted.
    */
   readonly outcome: 'refused' | 'unreachable' | 'unknown';
-  /** The code of the error there, if it had one. */
+  /** Code of the error at the other node, if the error had one. */
   readonly code: string | undefined;
 
   constructor(message: string, outcome: 'refused' | 'unreachable' | 'unknown', code?: string) {
@@ -121,16 +124,16 @@ export interface ClusterMetadata {
    */
   readonly store: DocumentStore;
 
-  /** Whether the metadata are led here. The controller of the cluster runs where they are. */
+  /** Whether this node leads the metadata. The controller of the cluster runs on that node. */
   readonly isLeader: boolean;
-  /** The node that leads the metadata, as far as known here; 0 for none. */
+  /** Node that leads the metadata, as far as known on this node; 0 for none. */
   readonly leader: number;
-  /** Told at each change of `leader`. Returns how to stop. */
+  /** Calls the listener at each change of `leader`. Returns a function that removes the listener. */
   onLeader(listener: (isLeader: boolean, leader: number) => void): () => void;
 
   /** All nodes that are not removed, by number, as of this node's copy of the metadata. */
   nodes(): readonly NodeDefinition[];
-  /** Told after each change of `nodes`. Returns how to stop. */
+  /** Calls the listener after each change of `nodes`. Returns a function that removes the listener. */
   onNodes(listener: (nodes: readonly NodeDefinition[]) => void): () => void;
 
   /** Links of this node's control plane to all others of `nodes()`. */
@@ -138,7 +141,10 @@ export interface ClusterMetadata {
   /** Calls the listener when a node becomes reachable or unreachable. Returns a function that removes the listener. */
   onReachable(listener: (node: number, reachable: boolean) => void): () => void;
 
-  /** As the leader sees it. Rejects with `ControlError` when a leader is known and does not answer. */
+  /**
+   * Status of the cluster as the leader of the metadata reports it. Rejects with `ControlError` if the known leader does
+   * not answer.
+   */
   status(): Promise<ClusterStatus>;
 
   /**
@@ -155,7 +161,7 @@ export interface ClusterMetadata {
    */
   remove(node: number): Promise<void>;
 
-  /** Stops in good order. A leader hands over to another voter first. */
+  /** Stops gracefully. A leader first transfers the leadership to another voter. */
   close(): Promise<void>;
   /** Stops at once, after a failure. */
   abandon(): Promise<void>;

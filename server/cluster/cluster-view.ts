@@ -7,7 +7,7 @@ import { definitionOf, groupsCollection } from './group-documents.ts';
 
 type Source = Pick<ClusterMetadata, 'store' | 'nodes' | 'onNodes'>;
 
-/** Changes within this time are told as one. */
+/** Milliseconds within which changes are combined into one report. */
 const gatherMs = 20;
 
 export class ClusterViewFeed {

@@ -1,5 +1,5 @@
-// Asks the control planes of other nodes. There is one link to each node that was asked, made at the first question and
-// again when it is lost.
+// Client for the control planes of other nodes. Each node has at most one link, opened by the first question and reopened
+// after it is lost.
 
 import type { ClusterLink, LinkContext, LinkHandler } from '../../cluster-links/cluster-link.ts';
 import { dialLink } from '../../cluster-links/dial.ts';
@@ -50,7 +50,7 @@ export class ControlConnection implements LinkHandler {
     this.#node = node === undefined ? undefined : String(node);
   }
 
-  /** Rejects with a `ControlError`, at the latest after so many milliseconds. */
+  /** Asks a question. Rejects with a `ControlError`, at the latest after `ms` milliseconds. */
   ask(name: string, body: Uint8Array, ms: number): Promise<Buffer> {
     const why = this.#whyNot(body);
     if (why !== undefined) return Promise.reject(new ControlError(why, 'unreachable'));
@@ -177,7 +177,7 @@ export class ControlClient {
     this.#options = options;
   }
 
-  /** Rejects with a `ControlError`, at the latest after so many milliseconds. */
+  /** Asks a node a question. Rejects with a `ControlError`, at the latest after `ms` milliseconds. */
   ask(node: number, name: string, body: Uint8Array, ms: number): Promise<Buffer> {
     const { context, purpose, addressOf } = this.#options;
     const address = addressOf(node);

@@ -21,9 +21,9 @@ import {
 /** As `ControlHandler`, of bytes. */
 type RawHandler = (body: Buffer, peer: ControlPeer) => Promise<Uint8Array> | Uint8Array;
 
-/** Questions of one link that are being answered, beyond which more are refused. */
+/** Limit of questions in progress on one link. Further questions are refused. */
 const maxQuestions = 256;
-/** Bytes of answers that a peer has not read, beyond which nothing more is read of it. */
+/** Limit of unsent bytes of answers to a peer, beyond which nothing more is read from that peer. */
 const maxUnsentBytes = 32 * 1024 * 1024;
 
 export class HandlerTable implements ControlHandlers {

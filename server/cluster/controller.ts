@@ -27,7 +27,7 @@ interface ControllerOptions {
 const roundMs = 1000;
 /** Longest time between two rounds of a cluster where all is as it should be. */
 const calmMs = 5000;
-/** Between a hint and the round that follows it: hints come in bunches. */
+/** Milliseconds from a hint to the round that follows. Hints come in bursts. */
 const hintMs = 50;
 const statusTimeoutMs = 2000;
 const transferTimeoutMs = 5000;
@@ -97,7 +97,7 @@ export class Controller {
       if (changes.length === 0) pauseMs = Math.min(calmMs, roundMs + groups);
       this.#lastFailure = '';
     } catch (error) {
-      // Told once, not each second.
+      // Reported once, not every second.
       const { message } = error as Error;
       if (message !== this.#lastFailure)
         this.#options.report(`the cluster cannot be looked after: ${message}`);

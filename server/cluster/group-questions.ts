@@ -1,4 +1,4 @@
-// Questions between nodes about groups. Each answers for the replicas of its own planes.
+// Questions between nodes about replica groups. Each node answers for the replicas of its own planes.
 
 import {
   type ClusterView,
@@ -22,7 +22,7 @@ export const groupQuestions = {
 
 export interface TransferOrder {
   group: number;
-  /** Node whose replica is to lead. */
+  /** Number of the node whose replica is to lead. */
   to: number;
 }
 

@@ -11,7 +11,7 @@ interface MembershipKeeperOptions {
   nodes: () => readonly NodeDefinition[];
   unreachableMs: (node: number) => number;
   replaceVoterMs: () => number;
-  /** A node is a member no more. */
+  /** Called when a node is no longer a member. */
   removed: (node: number) => void;
 }
 

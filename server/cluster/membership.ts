@@ -11,7 +11,7 @@ export interface MembershipView {
   /** Members of the group, by their nodes. */
   voters: readonly number[];
   learners: readonly number[];
-  /** Milliseconds since there was a link to a node; 0 while there is one. */
+  /** Milliseconds since the last link to a node ended; 0 while there is a link. */
   unreachableMs: (node: number) => number;
   /** After which a voter is replaced. */
   replaceVoterMs: number;
@@ -22,12 +22,12 @@ type MembershipStep =
   /** Leadership goes to another voter, because this node is to be removed. */
   | { kind: 'transfer'; to: number };
 
-/** Voters that a cluster of so many nodes has: never an even number that could be avoided. */
+/** Number of voters in a cluster with this many nodes: odd wherever possible. */
 export function wantedVoters(nodes: number): number {
   return nodes >= 5 ? 5 : Math.min(nodes, 3);
 }
 
-/** The next step, undefined when all is as it should be, or when nothing can be done about it now. */
+/** The next step; undefined if the members are as wanted, or if no step is possible now. */
 export function planMembership(view: MembershipView): MembershipStep | undefined {
   const steps = [addNew, takeOut, fillUp, replace, thinOut];
   for (const next of steps) {
@@ -37,7 +37,7 @@ export function planMembership(view: MembershipView): MembershipStep | undefined
   return undefined;
 }
 
-/** Most of the voters that there are afterwards can be reached. Without a majority nothing could bring it back. */
+/** Whether a majority of the remaining voters is reachable after the step. Without a majority the group could not recover. */
 function keepsMajority({ self, voters, unreachableMs }: MembershipView, step: MembershipStep) {
   if (step.kind === 'transfer') return true;
   const after = new Set(voters);
@@ -80,7 +80,7 @@ function fillUp(view: MembershipView): MembershipStep | undefined {
   return changes.length > 0 ? { kind: 'change', changes } : undefined;
 }
 
-/** Voters that are drained, or lost for long, give their place to others. */
+/** Replaces voters that are drained, or unreachable for a long time. */
 function replace(view: MembershipView): MembershipStep | undefined {
   const bad = unfit(view);
   const replacement = promoted(view, 1);

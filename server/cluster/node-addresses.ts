@@ -1,4 +1,4 @@
-// Where a node is reached, as it tells the others.
+// Addresses of a node, as announced to other nodes.
 
 import type { NodeAddresses } from '../../contracts/cluster.ts';
 import {

@@ -41,7 +41,7 @@ export class QuotaKeeper {
     this.#timer.unref();
   }
 
-  /** Equal share of limits without a known share. */
+  /** Equal share, used for limits whose share is unknown. */
   get #equalShare(): number {
     return 1 / Math.max(1, this.#metadata.nodes().length);
   }

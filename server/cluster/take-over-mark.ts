@@ -1,4 +1,4 @@
-// Whether a directory has rows and points of a single server that its cluster has yet to take over (take-over.ts).
+// Mark in a data directory whose rows and points of a single server are not yet taken over by the cluster (take-over.ts).
 
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

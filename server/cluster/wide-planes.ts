@@ -66,7 +66,7 @@ export class WidePlanes {
     });
   }
 
-  /** From now on this node's usage is reported to other nodes. */
+  /** Makes this node's usage available to other nodes. */
   tellUsage(history: UsageHistory, refresh: () => Promise<void>): void {
     this.#metadata.handlers.on(questions.usage, async (body) => {
       await refresh();
@@ -146,7 +146,7 @@ export class WidePlanes {
     });
   }
 
-  /** Rows of a table, each counted where it is led; undefined when a leader does not answer. */
+  /** Number of rows of a table, counted on the leader of each part; undefined if a leader does not answer. */
   async rowCount(table: number, partitions: readonly number[]): Promise<number | undefined> {
     const led = new Map((await this.sizes(table)).map(({ number, rows }) => [number, rows]));
     if (partitions.some((number) => !led.has(number))) return undefined;
@@ -162,7 +162,7 @@ export class WidePlanes {
     return Array.from(rows, ([number, sum]) => ({ number, rows: sum }));
   }
 
-  /** Of InfluxDB clients at other nodes. */
+  /** Running queries of InfluxDB clients at other nodes. */
   async queries(of: PlaneArgument<'queries'>): Promise<PlaneResult<'queries'>> {
     const own = this.#metadata.identity.node;
     const isAsked = (node: number): boolean =>

@@ -39,7 +39,7 @@ export class LiveConfig {
     return this.refusal(key, value as ConfigValue);
   }
 
-  /** Why a value that is one may not be taken on just now, if so. */
+  /** Reason for which a valid value cannot be applied at present; undefined if it can. */
   refusal(key: ConfigKey, value: ConfigValue): string | undefined {
     if (key === 'redis.client-output-buffer-limit') {
       const limits = parseOutputLimits(String(value));

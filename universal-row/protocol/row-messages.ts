@@ -46,17 +46,17 @@ export const Answer = {
   part: 5,
 } as const;
 
-/** Why a request was not run. Nothing of it was done. */
+/** Reasons for which a request was refused. The request was not run. */
 export const Refusal = {
   /** The text has the reason. */
   refused: 1,
-  /** Over a limit; it may be sent again after the time told. */
+  /** A limit was exceeded. The request may be sent again after the stated time. */
   throttled: 2,
-  /** Another replica leads: the text names it. */
+  /** Another replica leads; its node is in the text. */
   notLeader: 3,
-  /** The partition is of another epoch: the route is to be looked up again. */
+  /** The partition has another epoch. The gateway must look up the route again. */
   staleEpoch: 4,
-  /** Its deadline had passed. */
+  /** The deadline of the request had passed. */
   tooLate: 5,
 } as const;
 
@@ -111,7 +111,7 @@ export function readSession(reader: WireReader, to: Session): void {
 export const CommandFlag = {
   /** A table follows that is not the session's. */
   hasTable: 1,
-  /** Milliseconds follow within which it has to begin. */
+  /** Followed by the milliseconds within which the command must begin. */
   hasDeadline: 2,
   /** Its number in the gateway's session follows. */
   hasSequence: 4,
@@ -135,7 +135,7 @@ export class CommandHead {
   deadlineMs = 0;
   sequence = 0;
   client = 0;
-  /** User whose script it is: the name, a space, the rules; '' if unrestricted. */
+  /** User that runs the script: the name, a space, and the access rules; '' if unrestricted. */
   rights = '';
 
   reset(): void {
@@ -194,7 +194,7 @@ export const AnswerFlag = {
   hasWork: 1,
   /** No value: the command waits for a key. */
   isEmpty: 2,
-  /** A watched row was touched: nothing was run. */
+  /** A watched row was touched, so the transaction was not run. */
   notRun: 4,
   /** So many values are in it as commands were in the transaction. */
   isTransaction: 8,
@@ -202,9 +202,9 @@ export const AnswerFlag = {
   hasMessages: 16,
   /** Parts came before it: no value of it is here. */
   wasInParts: 32,
-  /** Its outcome is not known: it may have been done, and may not. */
+  /** The outcome is unknown: the command may or may not have been applied. */
   isUnknown: 64,
-  /** Words of the command that are to be others when it is tried again follow, before the values. */
+  /** Replaced words follow before the values. The command must use these words when it is retried. */
   hasWords: 128,
 } as const;
 

@@ -45,14 +45,14 @@ export class GatewayShares {
     this.#correct();
   }
 
-  /** Adds a gateway that brings a share of its own; the quota grows by it. */
+  /** Adds a gateway that already has a share; the quota grows by that share. */
   adopt(gateway: string, share: number): void {
     if (this.#shares.has(gateway)) return;
     this.#quota += share;
     this.#shares.set(gateway, share);
   }
 
-  /** Its share goes to the others in proportion to theirs. */
+  /** Removes a gateway. Its share is divided among the others in proportion to their shares. */
   leave(gateway: string): void {
     const gone = this.#shares.get(gateway);
     if (gone === undefined) return;
@@ -60,7 +60,7 @@ export class GatewayShares {
     this.#scaleTo(this.#quota - gone);
   }
 
-  /** Takes `amount` in all from some and gives it to others, by their weights. */
+  /** Moves `amount` units a second from the gateways in `from` to those in `to`, in proportion to their weights. */
   move(amount: number, from: ReadonlyMap<string, number>, to: ReadonlyMap<string, number>): void {
     const given = sum(from.values());
     const taken = sum(to.values());
@@ -74,7 +74,7 @@ export class GatewayShares {
     this.#shares.set(gateway, this.of(gateway) + amount);
   }
 
-  /** Scales shares that come to `total` so that they come to the quota; equal ones if they came to nothing. */
+  /** Scales the shares, whose sum is `total`, so that their sum is the quota. If the sum is 0, all shares become equal. */
   #scaleTo(total: number): void {
     const { size } = this.#shares;
     for (const [gateway, share] of this.#shares) {

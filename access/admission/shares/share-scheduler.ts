@@ -1,21 +1,21 @@
-// Moves shares of a tenant's quota from gateways that do not need theirs to those that do, every
-// second (X-Stor, section 5.2, "autoscaling"). A gateway's need is the median demand of the last
-// seconds: a single busy second is left to the burst package.
+// Moves shares of a tenant's quota from gateways with idle shares to gateways that lack units, every second (X-Stor,
+// section 5.2, "autoscaling"). A gateway's need is the median of its demand in the last seconds, so a single busy second is
+// left to the burst package.
 
 import type { GatewayShares } from './gateway-shares.ts';
 
 interface ShareSchedulerOptions {
   /** Seconds over which the median is taken. */
   window: number;
-  /** A gateway keeps so many times its demand. */
+  /** Share that a donor keeps, as a multiple of its demand. */
   donorHeadroom: number;
   /** Share of a receiver, as a multiple of its demand. */
   receiverHeadroom: number;
   /** Fraction of an equal share that a gateway without demand keeps, so that it can start again. */
   floor: number;
-  /** A report older than this, in milliseconds, says nothing any more. */
+  /** Age in milliseconds after which a report is ignored. */
   staleMs: number;
-  /** Where all gateways want more, those above an equal share give to those below it. */
+  /** Whether gateways above an equal share give to needy gateways below it, when idle shares do not cover the need. */
   evens: boolean;
 }
 

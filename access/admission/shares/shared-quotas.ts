@@ -34,8 +34,8 @@ export const shareLeaseMs = 5000;
 /** Fraction of an equal share that a gateway uses after that. */
 export const shareFloor = 0.1;
 /**
- * After this long without a report a gateway's share goes to others: its lease has expired by then,
- * whatever messages were in flight.
+ * Milliseconds without a report after which a gateway's share is given to other gateways. The gateway's lease has expired
+ * by then, whatever messages were in flight.
  */
 const goneMs = shareLeaseMs + 2000;
 const reassignEveryMs = 1000;
@@ -46,7 +46,7 @@ export class SharedQuotas {
   readonly #tenants = new Map<number, Shared>();
   #reassignedAt = -Infinity;
 
-  /** `gateways`: those that may have shares already, of another keeper. Times are monotonic milliseconds. */
+  /** `gateways`: gateways that may already have shares from another keeper. Times are monotonic milliseconds. */
   constructor(gateways: readonly string[], now: number) {
     for (const gateway of gateways) this.#members.set(gateway, now);
   }

@@ -12,7 +12,7 @@ import type { GroupObservers, GroupPlace } from './group-observers.ts';
 /** The sending gateway: the part of a write's number that all writes of a gateway share. */
 type Gateway = Pick<NumberedWrite, 'node' | 'incarnation'>;
 
-/** A command, or several that run as one. */
+/** One command, or several commands that run as one. */
 export interface Attempt {
   /** The command that holds the reason for a refusal, and the number of the write (`Command.once`). */
   readonly first: Command;

@@ -1,4 +1,4 @@
-// Reads that a replica of this process answers though it does not lead, as they may be of an older state.
+// Reads that may return stale data, answered by a replica of this process that is not the leader.
 
 import type { LocalPod, ReplicaLog } from '../../../contracts/local-pod.ts';
 import type { Command, ReadBounds } from '../../../universal-row/command.ts';

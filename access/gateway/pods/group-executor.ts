@@ -1,5 +1,5 @@
-// A group of replicas, as one pod: commands run on the replica that leads, in this process or in another one, and wait
-// for a short while where none is known to lead.
+// A group of replicas behind the interface of one pod. Commands run on the leader, in this process or in another one, and
+// wait for a short time while no leader is known.
 
 import type { LocalPod, ReplicaLog } from '../../../contracts/local-pod.ts';
 import type { Command, NotRun, ReadBounds } from '../../../universal-row/command.ts';
@@ -25,26 +25,26 @@ import { WriteNumbers } from './write-numbers.ts';
 interface GroupExecutorOptions {
   /** Its number; 0 until the group is made, which may be after its first command. */
   readonly group: () => number;
-  /** This one. */
+  /** Number of this node. */
   readonly node: number;
   readonly incarnation: number;
   readonly ticks: GroupTicks;
-  /** The replica of this process, while there is one. */
+  /** The replica of this process; undefined while there is none. */
   readonly local: () => LocalPod | undefined;
   /** The log of that. */
   readonly log?: () => ReplicaLog | undefined;
   readonly remoteOf: (node: number) => RemoteExecutor | undefined;
   /** Milliseconds that a command waits for a leader. */
   readonly waitMs: number;
-  /** Why a write would be refused, as far as is known here. */
+  /** Reason for which a write would be refused, as far as known on this node; undefined if it would not be. */
   readonly refusalOf: (command: Refusable) => string | undefined;
-  /** The leader has changed: the last one may not have reported all changes. */
+  /** Called when the leader has changed: the previous leader may not have reported all changes. */
   readonly moved?: (() => void) | undefined;
   /** Returns where the rows are, for a table or partition that was moved to another group. */
   readonly successorOf?: ((number: number) => RowCommands | undefined) | undefined;
   /** The pod of this process may answer in a later tick, without a separate reply for that. */
   readonly mayWait: boolean;
-  /** Whether all nodes know transactions by their numbers. */
+  /** Whether all nodes recognize repeated transactions by their numbers. */
   readonly numbersTransactions: () => boolean;
 }
 
@@ -64,7 +64,7 @@ export interface GroupStats {
 const replicasPerNode = 2 ** 20;
 /** Interval, in milliseconds, between questions to replicas whether they lead. */
 const retryMs = 50;
-/** Commands that wait for a leader of one group at most. */
+/** Limit of commands that wait for a leader of one group. */
 const maxWaiting = 16_384;
 /** Redirects that a command follows before it waits. */
 const maxHops = 2;
@@ -79,11 +79,11 @@ export class GroupExecutor implements Executor {
   readonly #tick: GroupTick = { pod: undefined, losses: 0, after: 0 };
   readonly #observers = new GroupObservers();
   #pod: LocalPod | undefined;
-  /** The node that leads, as far as is known; 0 if not. */
+  /** Number of the node that leads, as far as known; 0 if unknown. */
   #leader = 0;
-  /** The last one that was known. */
+  /** The last node that was known to lead. */
   #lastLeader = 0;
-  /** The link to it, if it is another one. */
+  /** The link to the leader; undefined if the leader is on this node. */
   #remote: RemoteExecutor | undefined;
   #replicas: readonly number[] = [];
   /** Index of the replica asked next while no leader is known. */
@@ -121,14 +121,14 @@ export class GroupExecutor implements Executor {
     return this.#replicas;
   }
 
-  /** The node that leads, as far as is known; 0 if not. */
+  /** Number of the node that leads, as far as known; 0 if unknown. */
   get leader(): number {
     return this.#pod?.role === 'leader' ? this.#options.node : this.#leader;
   }
 
   /**
-   * Commands are answered by the pod of this process, at once or into an answer of their own: so they may be given an
-   * answer to write to that others share.
+   * Whether commands are answered by the pod of this process, at once or into a reply of their own. Callers may then pass
+   * a reply that several commands share.
    */
   get isHere(): boolean {
     return this.#pod?.role === 'leader' && !this.#options.mayWait;
@@ -146,7 +146,7 @@ export class GroupExecutor implements Executor {
     if (hold !== -1 && pod !== undefined) this.#options.ticks.touch(this.#tick, pod, hold);
   }
 
-  /** Another node leads, or none: commands may have to be sent to another process. */
+  /** Whether another node leads, or none: commands may have to be sent to another process. */
   get isElsewhere(): boolean {
     return this.#pod?.role !== 'leader';
   }
@@ -164,7 +164,10 @@ export class GroupExecutor implements Executor {
     return node === this.#options.node ? undefined : this.#options.remoteOf(node);
   }
 
-  /** For a write that is sent to another process; 0 for none, as where there is one replica. */
+  /**
+   * Takes a number for a write that is sent to another process. 0 if the group has one replica, as no number is needed
+   * then.
+   */
   takeNumber(): number {
     return this.#replicas.length > 1 ? this.#numbers.take() : 0;
   }
@@ -192,7 +195,7 @@ export class GroupExecutor implements Executor {
     this.localChanged();
   }
 
-  /** Takes over which node leads, as a refusal or the placement says; 0 for none. */
+  /** Sets the leader as reported by a refusal or the placement; 0 for none. */
   leaderIs(node: number): void {
     this.localChanged();
     // This process knows the role of its own pod best.
@@ -264,7 +267,7 @@ export class GroupExecutor implements Executor {
       return this.#refusedHere(attemptOf(command, this.#options), reply, mark);
   }
 
-  /** A pod that leads refuses at once what is about a partition that is, or was, handed over to another group. */
+  /** Handles a refusal of a local leader for a partition that is, or was, moved to another group. */
   async #refusedHere(attempt: Attempt, reply: Reply, mark: number): Promise<Reply> {
     attempt.first.notRun = undefined;
     reply.rollback(mark);
@@ -334,7 +337,7 @@ export class GroupExecutor implements Executor {
     return (await this.#find(attempt, own ?? reply)) ?? own;
   }
 
-  /** Runs it where the leader is, and waits until there is one. */
+  /** Runs the attempt on the leader, and waits while there is none. */
   async #find(attempt: Attempt, reply: Reply): Promise<Reply | void> {
     const { first } = attempt;
     // With a number the command was sent before, and its sender releases the number.

@@ -14,7 +14,7 @@ type Observe = (table: number, key: Buffer, observer: RowObserver) => void;
 interface ObservedRow {
   readonly table: number;
   readonly key: Buffer;
-  /** A remote replica confirms the start of observation by reporting a change; that report has not come yet. */
+  /** Whether the start of observation is not confirmed yet. A remote replica confirms it by reporting a change. */
   isBeginning: boolean;
 }
 
@@ -143,7 +143,7 @@ export class GroupObservers {
     tellAll(own);
   }
 
-  /** The pod of this process is another one, or gone. */
+  /** Called when the pod of this process was replaced or closed. */
   forgetPlace(place: GroupPlace): void {
     if (this.#place === place) this.#place = undefined;
     for (const own of this.#observers.values()) if (own.place === place) own.place = undefined;

@@ -1,4 +1,5 @@
-// The groups of replicas of a plane as one member of its ticks: there may be thousands, of which a tick has touched few.
+// All replica groups of a plane as one member of its ticks. There may be thousands of groups, and a tick touches few of
+// them, so only the touched groups do work at its end.
 
 import type { LocalPod } from '../../../contracts/local-pod.ts';
 import { assert } from '../../../universal-row/assert.ts';
@@ -6,17 +7,17 @@ import { type Outcome, outcomeOfBoth, type TickMember } from '../../../universal
 import type { ChangeListener, RowChange } from '../../../universal-row/row-change.ts';
 import type { PodLink } from './pod-link.ts';
 
-/** The part of one group in the tick under way. */
+/** State of one group in the current tick. */
 export interface GroupTick {
   /** The pod on which commands of the group have run in this tick; undefined when none has. */
   pod: LocalPod | undefined;
-  /** Its `losses` when the first of them ran. */
+  /** The pod's `losses` when the first command of the tick ran. */
   losses: number;
   /** Its `lastPosition` then. */
   after: number;
 }
 
-/** A group, as far as it is asked to tell of changes. */
+/** A group that can report row changes to a listener. */
 interface Follower {
   follow(listener: ChangeListener | undefined): void;
 }
@@ -52,7 +53,7 @@ export class GroupTicks implements TickMember {
     for (const group of this.#followers) group.follow(listener);
   }
 
-  /** A command runs on a pod of this process, whose `losses` were as many when it began. */
+  /** Records that a command runs on a pod of this process. `losses` is the pod's counter when the command began. */
   touch(tick: GroupTick, pod: LocalPod, losses: number): void {
     if (tick.pod === undefined) {
       tick.pod = pod;

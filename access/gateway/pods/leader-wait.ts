@@ -1,4 +1,4 @@
-// Commands of a group that wait for a leader: all of them look again when one is known, and every now and then.
+// Commands of a group that wait for a leader. All of them retry when a leader becomes known, and every 50 ms.
 
 const retryMs = 50;
 
@@ -9,7 +9,7 @@ export class LeaderWait {
   #waiters: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  /** Resolves when it is worth to look again. */
+  /** Resolves when the caller should look for the leader again. */
   wait(): Promise<void> {
     this.waiting++;
     this.waited++;

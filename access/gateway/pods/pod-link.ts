@@ -1,5 +1,5 @@
-// The gateway's end of the link to pods of rows in another process. It connects again by itself when the link ends; the
-// outcome of requests that were under way is then unknown.
+// The gateway's end of the link to pods of rows in another process. The link reconnects by itself; the outcome of requests
+// that were in flight is then unknown.
 
 import { LastingLink, type LastingLinkTarget } from '../../../cluster-links/lasting-link.ts';
 import type { Arguments } from '../../../universal-row/arguments.ts';
@@ -88,7 +88,7 @@ export class PodLink {
     });
   }
 
-  /** Resolves when it is up. */
+  /** Connects. Resolves when the link is up. */
   start(): Promise<void> {
     return this.#link.start();
   }
@@ -97,7 +97,7 @@ export class PodLink {
     return this.#link.isUp;
   }
 
-  /** Resolves when it is up, which may be never. */
+  /** Resolves when the link is up; stays pending as long as the other process cannot be reached. */
   get ready(): Promise<void> {
     return this.#link.ready;
   }
@@ -146,7 +146,7 @@ export class PodLink {
 
   // ---- out
 
-  /** Whether the socket takes no more for now. */
+  /** Whether so many bytes are unsent that no more requests are accepted. */
   get isFull(): boolean {
     return this.#link.isFull;
   }
@@ -268,7 +268,7 @@ export class PodLink {
     out.bytes(Buffer.from(script.source, 'latin1'));
   }
 
-  /** The client of a lane is gone: answers to its requests are dropped. */
+  /** Called when the client of a lane has disconnected: answers to its requests are dropped. */
   leave(lane: RequestLane): void {
     if (!this.isUp) return;
     const out = this.#begin();

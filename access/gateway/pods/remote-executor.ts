@@ -1,4 +1,4 @@
-// Pods of rows in another process, behind the interface that a pod in this thread has.
+// Pods of rows in another process, with the interface of a pod in this thread.
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import { Action, type Command, isWrite, type NotRun } from '../../../universal-row/command.ts';
@@ -210,19 +210,19 @@ function unknownTransform(name: string): string {
   return `ERR the pod that has this table does not know '${name}'`;
 }
 
-/** One command whose answer is waited for. */
+/** One command that waits for its answer. */
 class RemoteCall implements LaneUser {
   protected readonly reply: Reply;
   protected long: Reply | undefined;
   readonly #link: PodLink;
   readonly #lane: RequestLane;
   readonly #command: Command | undefined;
-  /** Told why it was not run. */
+  /** The command whose `notRun` is set if the request was not run. */
   readonly #first: Command | undefined;
   readonly #resolve: (answer: Reply | void) => void;
-  /** The rest of a long answer is dropped, as there was no memory for it. */
+  /** Whether the rest of a long answer is discarded, because there was no memory for it. */
   #isDropped = false;
-  /** Where the values of the answer begin, once they are there. */
+  /** Position in the reply at which the values of the answer begin; undefined before they have arrived. */
   #mark: number | undefined;
 
   constructor(

@@ -1,4 +1,4 @@
-// Requests to pods in another process that are answered in the order in which they were sent.
+// A sequence of requests to pods in another process. Answers arrive in the order in which the requests were sent.
 
 import type { Session } from '../../../universal-row/protocol/row-messages.ts';
 import type { WireReader } from '../../../universal-row/protocol/wire.ts';
@@ -6,9 +6,9 @@ import type { RowWork } from '../../../universal-row/row-work.ts';
 
 /** The sender of a request. */
 export interface LaneUser {
-  /** Where the work of the request is added up. */
+  /** Called before `values`: the command found nothing, and its argument `word` is to be replaced by `by` for the retry. */
   readonly work: RowWork | undefined;
-  /** Before `values`: the command, which has found nothing, is to be tried again with another word. */
+  /** Reads the values of this answer, and nothing more, from the reader. */
   replace?(word: number, by: Buffer): void;
   /** A part of a long answer: whole values. */
   part(values: Buffer): void;
@@ -20,18 +20,18 @@ export interface LaneUser {
   done(): void;
   /** No further answer follows for now: work counted for several answers together is charged. */
   rest?(): void;
-  /** In place of an answer: nothing was done. */
+  /** Called in place of an answer: the request was refused, and nothing was done. */
   refused(kind: number, retryMs: number, text: string): void;
   /** In place of an answer: the link ended. */
   failed(): void;
 }
 
-/** Places of users that are kept when all are answered. */
+/** Slots of the array of users that are kept when all requests are answered. */
 const mostPlaces = 1024;
 
 /** Requests waiting for answers, the first one first. */
 class LaneUsers {
-  /** Those from `#head` to `#tail`; its length stays, so that it is not grown anew by each pipeline. */
+  /** Users from `#head` to `#tail`. The array keeps its length, so that a pipeline does not grow it again. */
   #users: (LaneUser | undefined)[] = [];
   #head = 0;
   #tail = 0;
@@ -59,7 +59,7 @@ class LaneUsers {
 export class RequestLane {
   readonly id: number;
   readonly users = new LaneUsers();
-  /** Session of its requests at the other end; undefined before the first. */
+  /** Session of the requests as last sent to the other end; undefined before the first request. */
   session: Session | undefined;
 
   constructor(id: number) {

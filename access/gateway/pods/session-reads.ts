@@ -1,4 +1,5 @@
-// Reads of a session at a replica that follows: its state must have all that the client has seen, wherever that was.
+// Reads of a session on a follower. The state of the follower must include everything that the client has seen, on
+// whichever replica it was seen.
 
 import type { ReplicaLog } from '../../../contracts/local-pod.ts';
 import type { ReadSession } from '../../../universal-row/command.ts';

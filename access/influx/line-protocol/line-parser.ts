@@ -305,7 +305,10 @@ export class LineParser {
     this.errors.push(`unable to parse '${line}${cut ? '...' : ''}': ${error}`);
   }
 
-  /** Bad lines may leave names behind as well. */
+  /**
+   * Closes the batch after too much work on lines without points, when the batch holds too much memory (names of bad lines
+   * included), or when the series cache has been replaced.
+   */
   private closeIfLarge(): void {
     if (this.fruitless > maxFruitless) this.closed = true;
     if (this.batch.held > 2 * keptBytes || this.cache.current() !== this.batch.cache) {

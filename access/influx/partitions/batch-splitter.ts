@@ -173,7 +173,7 @@ class Part implements PointBatch {
 export class BatchSplitter {
   readonly #places: SeriesPlaces;
   readonly #parts: readonly Part[];
-  /** Of the group at hand: rows by partition, and where each partition's begin. */
+  /** Rows of the current group sorted by partition, the partition of each row, and where each partition's rows end. */
   #rows = new Uint32Array(0);
   #placeOf = new Uint8Array(0);
   readonly #ends: Uint32Array;

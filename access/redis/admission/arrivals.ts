@@ -1,5 +1,5 @@
-// When the bytes came that a client has sent and that have not been run yet. Positions count its bytes from the first
-// one on.
+// Arrival times of the bytes that a client has sent and that have not been run yet. Positions count bytes from the start of
+// the connection.
 
 /** Bytes that arrive within this many milliseconds of each other count as one arrival. */
 const togetherMs = 50;
@@ -16,7 +16,10 @@ interface Chunk {
 export class Arrivals {
   readonly #chunks: Chunk[] = [];
 
-  /** Bytes up to `end` have come, those that were not noted before at `now`. Those up to `done` have been run. */
+  /**
+   * Records that bytes up to position `end` have arrived by `now`, and that bytes up to `done` have been run. New bytes
+   * within 50 ms of the last chunk, or beyond 32 chunks, keep that chunk's earlier time.
+   */
   note(done: number, end: number, now: number): void {
     while (this.#chunks.length > 0 && this.#chunks[0]!.end <= done) this.#chunks.shift();
     const last = this.#chunks.at(-1);

@@ -22,7 +22,7 @@ export interface AuditRecord {
   method: string;
   /** Path without its query. */
   path: string;
-  /** As HTTP says it. */
+  /** HTTP status of the response. */
   status: number;
   /** Why it was refused. */
   error?: string;
@@ -48,11 +48,11 @@ interface AuditLogOptions {
 
 const mebibyte = 1024 * 1024;
 
-/** Characters kept of each text, and of the whole requested change. */
+/** Limit of characters kept of each text, and of the whole requested change. */
 const longestText = 500;
 const longestChange = 2000;
 
-/** Files kept of each. */
+/** Number of files kept of each trail. */
 const trailFiles = { operators: 16, tenants: 8, strangers: 2, looks: 4 } as const;
 type Trail = keyof typeof trailFiles;
 const trails = Object.keys(trailFiles) as Trail[];

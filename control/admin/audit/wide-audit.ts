@@ -1,9 +1,9 @@
-// The audit trails of all nodes of a cluster, as one through any of them.
+// The audit trails of all nodes of a cluster, readable through any node.
 
 import type { AuditFilter, AuditLog, AuditRecord } from './audit-log.ts';
 
 export interface AuditQuery extends AuditFilter {
-  /** Only records after this number; the last ones where it is absent. */
+  /** Returns only records after this number; if absent, the latest records. */
   readonly after?: number | undefined;
   readonly limit: number;
 }
@@ -14,11 +14,11 @@ export interface NodeAuditRecord extends AuditRecord {
 }
 
 export interface WideAudit {
-  /** The node at hand. */
+  /** Number of this node. */
   readonly node: number;
-  /** Of one node. Rejects where that does not answer. */
+  /** Records of one node. Rejects if the node does not answer. */
   of(node: number, query: AuditQuery): Promise<AuditRecord[]>;
-  /** Of all nodes that answer, and those that do not. */
+  /** Records of all nodes that answer, and the numbers of the nodes that do not. */
   all(query: AuditQuery): Promise<{
     readonly answers: readonly { readonly node: number; readonly records: AuditRecord[] }[];
     readonly silent: readonly number[];
@@ -35,7 +35,10 @@ export function readAudit(log: AuditLog, { after, limit, ...wanted }: AuditQuery
   return after === undefined ? log.last(limit, wanted) : log.read(after, limit, wanted);
 }
 
-/** Of all nodes the last records by time; those after a number are of one node, which numbers them. */
+/**
+ * Without `after`, the latest records of all nodes by time. With `after`, the records of one node, because each node has
+ * a numbering of its own.
+ */
 export async function readWideAudit(
   wide: WideAudit,
   query: AuditQuery,

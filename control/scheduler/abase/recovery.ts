@@ -121,14 +121,14 @@ export interface RebuildStart {
 }
 
 export interface RebuildLimits {
-  /** Rebuilds that a disk takes part in at a time. */
+  /** Limits of concurrent rebuilds of one disk: as the target (inbound), and as a source (outbound). */
   inbound: number;
   outbound: number;
 }
 
 /**
- * One each way: a disk that is read for two copies while it is written to slows all three, and the disks at their other
- * ends wait for it.
+ * One in each direction. A disk that serves two copies while it receives one slows down all three, and the disks at their
+ * other ends wait.
  */
 export const defaultRebuildLimits: RebuildLimits = { inbound: 1, outbound: 1 };
 

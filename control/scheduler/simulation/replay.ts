@@ -12,7 +12,7 @@ import { usualParameters } from '../xstor/parameters.ts';
 import { Chance } from './chance.ts';
 
 export interface ClusterFigures {
-  /** The dimension that is used most, to which the others refer. */
+  /** The most heavily used dimension. All other figures refer to it. */
   dimension: string;
   /** Points of pods above 60 % of the limit. */
   violations: number;
@@ -25,7 +25,7 @@ export interface ClusterFigures {
   imbalance: number;
   /** Highest share of a pod's limit at any point. */
   peak: number;
-  /** Points of tenants that ask for more than their quota; absent where no tenant has one. */
+  /** Points at which tenants demand more than their quota; absent if no tenant has a quota. */
   throttled?: number;
 }
 
@@ -55,7 +55,7 @@ export interface Replay {
   /** On the load that judges. */
   before: ClusterFigures;
   after: ClusterFigures;
-  /** Whether the cluster is worse off after a tenth of the steps, so that the rest would not be carried out. */
+  /** Whether the cluster is worse after a tenth of the steps. An executor would then stop. */
   wouldStop: boolean;
   planningMs: number;
 }

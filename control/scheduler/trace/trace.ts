@@ -34,7 +34,7 @@ export interface TracePod {
   disk?: string;
   subcluster?: number;
   model?: PodModel;
-  /** Units a second, one for each dimension. */
+  /** Limits in units a second, one for each dimension. */
   limits: number[];
   lru?: number;
   memoryBytes?: number;
@@ -56,7 +56,7 @@ export interface TraceSeries {
 
 export interface SeriesUse {
   series: string;
-  /** The values times this; 1 when it is absent. */
+  /** Factor for all values; 1 if absent. */
   scale?: number;
 }
 
@@ -74,7 +74,7 @@ export interface TracePartition {
   allocatedLru?: number;
   leader: SeriesUse;
   follower?: SeriesUse;
-  /** None: it is still to be laid out. */
+  /** Replicas of the partition; if absent, the layout places them (layout.ts). */
   replicas?: TraceReplica[];
 }
 

@@ -1,11 +1,11 @@
-// How many gateways there are, and on which storage nodes (X-Stor, section 3). The number follows the formula of the
-// Kubernetes horizontal pod autoscaler. Gateways hold no data: they go to nodes with idle processors, and are the first to
-// leave when the database pods of a node need them.
+// Computes the number of gateways and chooses their storage nodes (X-Stor, section 3). The number follows the formula of
+// the Kubernetes horizontal pod autoscaler. Gateways hold no data. They run on nodes with idle processors, and are the
+// first to leave when the database pods of a node need the processors.
 
 interface ScalerParameters {
   /** Target utilization of a gateway: the larger of CPU and LRU/s, relative to its capacity. */
   target: number;
-  /** A number is left as it is when use is so near the target. */
+  /** Relative distance from the target within which the number of gateways does not change. */
   tolerance: number;
   /** The highest number wanted within this time holds. */
   stabilizationMs: number;
@@ -51,7 +51,7 @@ export interface HostNode {
   /** CPU use now, of all pods. */
   cpu: number;
   memory: number;
-  /** Those that start included. */
+  /** Gateways on the node, including those that are starting. */
   gateways: number;
 }
 

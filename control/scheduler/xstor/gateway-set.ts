@@ -1,5 +1,5 @@
-// The gateways of a pool, each from its start to its end: starting, serving, draining, gone (X-Stor, section 3). A gateway
-// that leaves takes no new request, finishes those that it has, and hands its share of the quota back.
+// The gateways of a pool and their life cycle: starting, serving, draining, removed (X-Stor, section 3). A draining gateway
+// accepts no new requests, finishes its current requests, and returns its share of the quota.
 
 import {
   evictions,
@@ -12,13 +12,13 @@ import {
 
 type GatewayState = 'starting' | 'serving' | 'draining';
 
-/** The pool's scheduler of request units. Shares of those that have joined and not left add up to the quota. */
+/** Scheduler of the pool's request units. The shares of all gateways between `join` and `leave` add up to the quota. */
 interface QuotaShares {
   join(gateway: string): void;
   leave(gateway: string): void;
 }
 
-/** What carries the changes out. */
+/** Executes the changes. */
 interface GatewayActions {
   start(gateway: string, node: number): void;
   /** The gateway takes no further request. It confirms that with a report. */
@@ -54,10 +54,10 @@ interface Gateway {
   endsAt: number;
 }
 
-/** A node as a host; how many gateways it has is known here. */
+/** A node that can host gateways. The set itself counts the gateways on it. */
 export type Host = Omit<HostNode, 'gateways'>;
 
-/** As long as a usual connection of a client may wait for one answer. */
+/** Default time of a draining gateway in milliseconds: as long as a typical client waits for one answer. */
 export const usualDrainMs = 30_000;
 
 export class GatewaySet {
@@ -75,7 +75,7 @@ export class GatewaySet {
 
   // ---- reads
 
-  /** Undefined once it is gone. */
+  /** State of the gateway; undefined once it is removed. */
   stateOf(gateway: string): GatewayState | undefined {
     return this.#gateways.get(gateway)?.state;
   }
@@ -89,7 +89,7 @@ export class GatewaySet {
     return [...this.#gateways.values()];
   }
 
-  /** In the order in which they should leave. Those that drain are left out. */
+  /** Ids of the gateways that are not draining, in the order in which they should leave. */
   leaving(hosts: readonly Host[]): string[] {
     const cpu = new Map(hosts.map((host) => [host.node, host.cpu]));
     const cpuOf = ({ node }: Gateway): number => cpu.get(node) ?? 0;
@@ -108,7 +108,7 @@ export class GatewaySet {
 
   // ---- what becomes known
 
-  /** It has started, and its share is given. */
+  /** Called when a gateway has started. It joins the shares of the quota. */
   serves(gateway: string): void {
     const found = this.#gateways.get(gateway);
     if (found?.state !== 'starting') return;
@@ -124,7 +124,7 @@ export class GatewaySet {
     if (found.state === 'draining' && !accepts && inFlight === 0) this.#end(found);
   }
 
-  /** Its process is known to have ended. */
+  /** Called when the gateway's process is known to have ended. */
   lost(gateway: string): void {
     const found = this.#gateways.get(gateway);
     if (found !== undefined) this.#remove(found);
@@ -132,7 +132,7 @@ export class GatewaySet {
 
   // ---- changes
 
-  /** Returns its name, which no other gateway has had. */
+  /** Starts a gateway on the node. Returns the gateway's id, which is never reused. */
   start(node: number): string {
     const id = `gateway-${++this.#started}`;
     this.#gateways.set(id, { id, node, state: 'starting', connections: 0, endsAt: Infinity });
@@ -140,13 +140,13 @@ export class GatewaySet {
     return id;
   }
 
-  /** Starts so many more where there is room; fewer when nodes run out. */
+  /** Starts `count` gateways; fewer if not enough nodes have room. */
   grow(count: number, hosts: readonly Host[]): void {
     const { gatewayShare } = this.#options;
     for (const node of hostsFor(count, this.#hosts(hosts), gatewayShare)) this.start(node);
   }
 
-  /** False for the last one that serves, as there would be no holder for the quota. */
+  /** Starts to drain a gateway. Returns false for the last serving gateway, because the quota needs a holder. */
   drain(gateway: string, now: number): boolean {
     const found = this.#gateways.get(gateway);
     if (found === undefined || found.state === 'draining') return false;
@@ -161,7 +161,7 @@ export class GatewaySet {
     return true;
   }
 
-  /** Stops those whose time for draining is over. */
+  /** Stops gateways whose time for draining is over. */
   tick(now: number): void {
     for (const one of [...this.#gateways.values()]) if (now >= one.endsAt) this.#end(one);
   }
@@ -194,7 +194,10 @@ export class GatewaySet {
     this.#remove(gateway);
   }
 
-  /** Its share goes to others only now: until its last request is done it may spend of it. */
+  /**
+   * Removes the gateway and returns its share. This happens last, because the gateway may spend from its share until its
+   * last request is done.
+   */
   #remove({ id, state }: Gateway): void {
     this.#gateways.delete(id);
     if (state !== 'starting') this.#options.shares.leave(id);

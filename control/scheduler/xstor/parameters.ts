@@ -11,7 +11,7 @@ export interface SchedulingParameters {
   thresholdShare: number;
   /** A pod with more anomalous points than this is high-load. */
   warning: number;
-  /** Replicas that each anomalous point counts for: those with most load then. */
+  /** Number of replicas counted at each anomalous point: those with the highest load at that point. */
   k1: number;
   /** Candidates of a pod: the replicas that were counted most often. */
   k2: number;
@@ -20,9 +20,9 @@ export interface SchedulingParameters {
   /** At most this share of the partitions changes its leader in a run, and of the replicas moves. */
   switchedShare: number;
   movedShare: number;
-  /** Whether moves that are left after migration level the load of pods. */
+  /** Whether moves left over after migration are used to level the load of pods. */
   levels: boolean;
-  /** A small cluster may make so many of each all the same, unless their share is 0. */
+  /** Minimum limit of role changes, and of moves, in a small cluster; does not apply to a share of 0. */
   leastChanges: number;
   /** When two destinations count as equal: anomalous points, cosine similarity, share of total load. */
   tolerance: { anomalies: number; similarity: number; load: number };

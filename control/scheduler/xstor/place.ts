@@ -5,7 +5,7 @@
 import type { Rng } from '../../../universal-row/environment.ts';
 
 interface PartitionLimits {
-  /** LRU a second, and bytes, of one partition. */
+  /** Allocation of one partition: LRU a second, and bytes. */
   lru: number;
   bytes: number;
 }
@@ -23,7 +23,7 @@ export function partitionCount(estimate: PartitionLimits, limit: PartitionLimits
 }
 
 export interface PlacementParameters {
-  /** Allocation may be so many times the capacity. */
+  /** Limit of allocation, as a multiple of the capacity. */
   overRu: number;
   overDisk: number;
   /** A pod with a term above it gets nothing. */

@@ -214,7 +214,7 @@ export class FunctionLibrary {
     }
   }
 
-  /** The function as the environment has it: one in the stepping form runs the library first. */
+  /** Returns the function for an environment. In the stepping form, the library is run first. */
   callback(name: string, where: ScriptEnvironment): Callable {
     if (where === plain || !(where instanceof FunctionEnvironment)) {
       return this.#callbacks.get(name)!.callback;
@@ -273,12 +273,15 @@ export class FunctionLibraries {
     this.#isOutdated = true;
   }
 
-  /** The rows are other ones now, or may be. */
+  /** Marks the libraries as out of date, because the rows have changed or may have. */
   outdate(): void {
     this.#isOutdated = this.#reader !== undefined;
   }
 
-  /** Undefined when these are as the rows are; else resolves when they are, or to why they cannot be. */
+  /**
+   * Updates the libraries from the rows. Undefined if they are up to date; otherwise resolves when they are, or to an
+   * error text.
+   */
   refresh(): Promise<string | undefined> | undefined {
     if (!this.#isOutdated && this.#reading === undefined) return undefined;
     return (this.#reading ??= this.#read());
@@ -327,7 +330,7 @@ export class FunctionLibraries {
     return this.#functions.get(name) ?? this.#functions.get(name.toLowerCase());
   }
 
-  /** The library that the code makes, which is not one of these yet. Throws `CommandError`. */
+  /** Compiles a library without adding it. Throws `CommandError`. */
   compile(code: string): FunctionLibrary {
     if (this.#bytes + code.length > maxLibraryBytes) {
       throw new CommandError('OOM the function libraries of this tenant take too much memory');
@@ -335,7 +338,10 @@ export class FunctionLibraries {
     return new FunctionLibrary(code);
   }
 
-  /** Throws where a function has the name of one of another library that stays: `replaced` and its namesake go. */
+  /**
+   * Throws if a function name is in use by another library. Libraries in `replaced`, and the library of the same name, do
+   * not count.
+   */
   checkNames(library: FunctionLibrary, replaced?: ReadonlyMap<string, unknown>): void {
     for (const name of library.functions.keys()) {
       const other = this.#functions.get(name.toLowerCase())?.library.name;
@@ -344,7 +350,7 @@ export class FunctionLibraries {
     }
   }
 
-  /** In place of the one of its name. */
+  /** Adds a library, and replaces the library of the same name. */
   put(library: FunctionLibrary): void {
     this.delete(library.name);
     this.all.set(library.name, library);
@@ -354,7 +360,7 @@ export class FunctionLibraries {
     this.#bytes += library.code.length;
   }
 
-  /** As the rows have them: others go. Returns the names of those that cannot be loaded, and why. */
+  /** Replaces all libraries by those in the rows. Returns the libraries that cannot be loaded, with the reasons. */
   adopt(codes: ReadonlyMap<string, string>): { name: string; why: string }[] {
     const failed: { name: string; why: string }[] = [];
     for (const name of this.all.keys()) if (!codes.has(name)) this.delete(name);

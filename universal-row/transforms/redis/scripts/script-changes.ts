@@ -1,5 +1,5 @@
-// What becomes of the changes of a script at its end. Those of an ordinary script stay, as in Redis. Those of a script
-// with the flag `rollback` are undone where it fails, and those of a dry run always.
+// Handles the changes of a script at its end. Changes of an ordinary script stay, as in Redis. Changes of a script with the
+// flag `rollback` are undone if the script fails; changes of a dry run are always undone.
 
 import { assert } from '../../../assert.ts';
 import { ChangeTally } from '../../../change-tally.ts';
@@ -11,7 +11,7 @@ import type { ScriptHost } from './host.ts';
 
 /** The end of a script. */
 interface ScriptEnd {
-  /** The error that it is answered with, raised or returned. */
+  /** Error that the script raised or returned; undefined if it succeeded. */
   readonly failure: string | undefined;
   /** Commands that it called, and messages that it published. */
   readonly calls: number;
@@ -21,7 +21,7 @@ interface ScriptEnd {
   readonly mark: number;
 }
 
-/** So many calls are undone in one step. */
+/** Number of calls that are undone in one step. */
 const callsBetweenMarks = 64;
 
 export class ScriptChanges {
@@ -51,18 +51,18 @@ export class ScriptChanges {
     this.#changes.records(this.#marks.at(-1)!, (b, s, n) => this.#tally.add(b, s, s + n));
   }
 
-  /** Undoes all, for the script to begin again. */
+  /** Undoes all changes, so that the script can start again. */
   restart(): void {
     this.#changes.undo(this.#marks[0]!);
     this.#host.unpublish();
   }
 
-  /** The script is over, in one step. */
+  /** Ends a script that ran in one step. */
   end(end: ScriptEnd): void {
     for (const undo of this.#ending(end)) undo();
   }
 
-  /** The script is over: what it did in many steps is undone in as many. */
+  /** Ends a script that ran in several steps. Its changes are undone in as many steps. */
   *endInSteps(end: ScriptEnd): Steps {
     for (const undo of this.#ending(end)) {
       yield;
