@@ -2,8 +2,15 @@ import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
 const ignored = ['node_modules/**', 'dist/**'];
-/** Unit tests that need a new process: one counts the blocks of code that V8 runs, one tests a thread's first write. */
-const first = [
+/**
+ * Tests that get a process of their own: those of the whole server; those of engines and pods, whose random histories run
+ * half as fast in a process whose code other tests have used with other types; and two that need a new process, as one
+ * counts the blocks of code that V8 runs and one tests a thread's first write.
+ */
+const isolated = [
+  'test/**/*.test.ts',
+  'engines/**/*.test.ts',
+  'storage-node/**/*.test.ts',
   'access/influx/line-protocol/line-parser.fuzz.test.ts',
   'cluster-links/direct-write.test.ts',
 ];
@@ -19,21 +26,17 @@ export default defineConfig({
   },
   test: {
     projects: [
-      // Beside the code: in one process after the other, as most of their time would go into starting processes and
-      // loading modules.
+      // One after the other in a process: most of their time would go into starting processes and loading modules.
       {
         extends: true,
         test: {
-          name: 'unit',
+          name: 'shared',
           include: ['**/*.test.ts'],
-          exclude: [...ignored, ...first, 'test/**'],
+          exclude: [...ignored, ...isolated],
           isolate: false,
         },
       },
-      {
-        extends: true,
-        test: { name: 'whole', include: ['test/**/*.test.ts', ...first], exclude: ignored },
-      },
+      { extends: true, test: { name: 'isolated', include: isolated, exclude: ignored } },
     ],
     setupFiles: ['fast-equality.ts', 'test-cost.ts'].map((file) =>
       join(import.meta.dirname, 'test/support', file),
