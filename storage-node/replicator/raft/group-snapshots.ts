@@ -17,19 +17,39 @@ interface GroupSnapshotsParts {
   /** Term and members of an index that the log still has. */
   positionAt: (index: number) => LogPosition;
   post: (message: Message, payloads: Uint8Array[]) => boolean;
-  /** Whether the follower got all of it. */
+  /** Ends the engine's wait for a snapshot: whether the follower received all of it. */
   report: (to: number, ok: boolean) => void;
+  /** Index up to which a follower has the log; 0 while unknown. */
+  matchOf: (to: number) => number;
   /** How many may be under way in the pod: taken and given back. */
   slots: { free: number };
   /** `tick` is to be called. */
   time: () => void;
 }
 
+/** A follower that has received all of a snapshot, and installs it. */
+interface Install {
+  readonly index: number;
+  /** Number of its start. */
+  readonly incarnation: number;
+  /** Last part, which is sent again from time to time: a follower that does not install refuses it. */
+  readonly last: Message;
+  ticks: number;
+}
+
 const noBytes = new Uint8Array(0);
+const askTicks = 20;
+/** Ticks after which a follower without an answer to its snapshot is asked what it has. */
+const installTicks = 600;
 
 export class GroupSnapshots {
   readonly #p: GroupSnapshotsParts;
   readonly #senders = new Map<number, SnapshotSender | 'begins'>();
+  /**
+   * The engine's own wait is for an older index, and without it the engine would send the log from there: all over again
+   * with each heartbeat of an install that takes seconds.
+   */
+  readonly #installs = new Map<number, Install>();
   #staging: SnapshotStaging | undefined;
   #nextId = 1;
   #closed = false;
@@ -39,7 +59,7 @@ export class GroupSnapshots {
   }
 
   get isSending(): boolean {
-    return this.#senders.size > 0;
+    return this.#senders.size > 0 || this.#installs.size > 0;
   }
 
   /** The log after it is needed by a follower that is being sent a snapshot. */
@@ -48,6 +68,7 @@ export class GroupSnapshots {
     for (const sender of this.#senders.values()) {
       oldest = Math.min(oldest, sender === 'begins' ? 0 : sender.index);
     }
+    for (const { index } of this.#installs.values()) oldest = Math.min(oldest, index);
     return oldest;
   }
 
@@ -59,12 +80,29 @@ export class GroupSnapshots {
     if (slots.free === 0) return report(to, false);
     slots.free--;
     this.#senders.set(to, 'begins');
+    this.#installs.delete(to);
     this.#p.time();
-    this.#begin(message).catch(() => this.#ended(to, false));
+    this.#begin(message).catch(() => this.#failed(to));
   }
 
   tick(): void {
     for (const sender of this.#senders.values()) if (sender !== 'begins') sender.tick();
+    for (const [to, install] of this.#installs) {
+      if (this.#p.matchOf(to) >= install.index) this.#installs.delete(to);
+      else if (++install.ticks > installTicks) this.#giveUp(to);
+      else if (install.ticks % askTicks === 0) this.#p.post(install.last, []);
+    }
+  }
+
+  /** A message of a replica has come. One that has started again has not installed its snapshot. */
+  heard(from: number, incarnation: number): void {
+    const install = this.#installs.get(from);
+    if (install !== undefined && install.incarnation !== incarnation) this.#giveUp(from);
+  }
+
+  #giveUp(to: number): void {
+    this.#installs.delete(to);
+    this.#p.report(to, true);
   }
 
   /** A part of a snapshot, or an answer to one. True when it completes one: the message is the engine's then. */
@@ -73,8 +111,7 @@ export class GroupSnapshots {
     if (numbers === undefined) return false;
     const { id, number } = numbers;
     if (message.type === SnapshotType.answer) {
-      const sender = this.#senders.get(message.from);
-      if (sender && sender !== 'begins') sender.answered(id, number, message.reject);
+      this.#answered(message, incarnation, id, number);
       return false;
     }
     const key = `${message.from} ${incarnation} ${id}`;
@@ -87,6 +124,16 @@ export class GroupSnapshots {
     const answer = { ...message, type: SnapshotType.answer, snapshot: undefined, context };
     this.#p.post({ ...answer, to: message.from, from: message.to, reject: !staging }, []);
     return isWhole;
+  }
+
+  #answered({ from, reject }: Message, incarnation: number, id: number, number: number): void {
+    const sender = this.#senders.get(from);
+    if (sender === undefined && reject && this.#installs.has(from)) this.#giveUp(from);
+    if (sender === undefined || sender === 'begins') return;
+    const last = sender.answered(id, number, reject);
+    if (last === undefined) return;
+    this.#installs.set(from, { index: sender.index, incarnation, last, ticks: 0 });
+    this.#ended(from);
   }
 
   /** Whether a part is the one waited for; a chunk is kept. On a full disk the whole snapshot is refused. */
@@ -119,7 +166,8 @@ export class GroupSnapshots {
 
   /** The leadership is over. */
   stopSending(): void {
-    for (const sender of this.#senders.values()) if (sender !== 'begins') sender.stop(false);
+    for (const sender of this.#senders.values()) if (sender !== 'begins') sender.stop();
+    this.#installs.clear();
   }
 
   close(): void {
@@ -140,14 +188,19 @@ export class GroupSnapshots {
       state,
       last: { ...message, snapshot },
       post,
-      done: (ok) => this.#ended(to, ok),
+      failed: () => this.#failed(to),
     });
     this.#senders.set(to, sender);
   }
 
-  #ended(to: number, ok: boolean): void {
-    if (!this.#senders.delete(to)) return;
+  #failed(to: number): void {
+    if (this.#ended(to) && !this.#closed) this.#p.report(to, false);
+  }
+
+  /** False if it had ended. */
+  #ended(to: number): boolean {
+    if (!this.#senders.delete(to)) return false;
     this.#p.slots.free++;
-    if (!this.#closed) this.#p.report(to, ok);
+    return true;
   }
 }

@@ -141,6 +141,7 @@ export class RaftGroup implements ProposalLog {
         engine.reportSnapshot(handle, to, ok);
         touch();
       },
+      matchOf: (to) => this.matchOf(to),
       time: parts.time,
     });
     const { now, awake, idleTicks } = parts;
@@ -364,6 +365,7 @@ export class RaftGroup implements ProposalLog {
     const { type } = message;
     // The room that is left is for terms, votes and leaders. The sender tries again.
     if (this.#p.isFull() && takesRoom(message)) return true;
+    this.#snapshots.heard(message.from, peer.incarnation);
     if (type === SnapshotType.chunk || type === SnapshotType.answer) {
       if (payloads.length !== (type === SnapshotType.chunk ? 1 : 0)) return false;
       this.#snapshots.receive(peer);

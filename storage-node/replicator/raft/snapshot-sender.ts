@@ -25,8 +25,8 @@ interface SnapshotSenderParts {
   /** The engine's message, with the position of the state. */
   last: Message;
   post: (message: Message, payloads: Uint8Array[]) => void;
-  /** Once: whether the follower has got all of it. */
-  done: (ok: boolean) => void;
+  /** Called once, if the follower does not receive all of it. */
+  failed: () => void;
 }
 
 export class SnapshotSender {
@@ -51,33 +51,45 @@ export class SnapshotSender {
     void this.#read();
   }
 
-  /** The receiver waits for this number. */
-  answered(id: number, next: number, refused: boolean): void {
-    if (id !== this.#p.id || this.#over) return;
-    if (refused) return this.stop(false);
-    if (next <= this.#first || next > this.#next) return;
+  /** The receiver waits for this number. Returns the last part once the receiver has all of the snapshot. */
+  answered(id: number, next: number, refused: boolean): Message | undefined {
+    if (id !== this.#p.id || this.#over) return undefined;
+    if (refused) {
+      this.stop();
+      return undefined;
+    }
+    if (next <= this.#first || next > this.#next) return undefined;
+    const last = this.#window.at(-1);
     this.#window.splice(0, next - this.#first);
     this.#first = next;
     this.#answeredAt = this.#ticks;
-    if (this.#isAtEnd && this.#window.length === 0) this.stop(true);
-    else void this.#read();
+    if (this.#isAtEnd && this.#window.length === 0) {
+      this.#end();
+      return last?.message;
+    }
+    void this.#read();
+    return undefined;
   }
 
   tick(): void {
     this.#ticks++;
-    if (this.#ticks - this.#answeredAt > giveUpTicks) return this.stop(false);
+    if (this.#ticks - this.#answeredAt > giveUpTicks) return this.stop();
     const quietSince = Math.max(this.#answeredAt, this.#sentAt);
     if (this.#window.length === 0 || this.#ticks - quietSince < resendTicks) return;
     this.#sentAt = this.#ticks;
     for (const { message, payloads } of this.#window) this.#p.post(message, payloads);
   }
 
-  stop(ok: boolean): void {
+  stop(): void {
     if (this.#over) return;
+    this.#end();
+    this.#p.failed();
+  }
+
+  #end(): void {
     this.#over = true;
     this.#window = [];
     void this.#chunks.return?.().catch(() => undefined);
-    this.#p.done(ok);
   }
 
   async #read(): Promise<void> {
@@ -91,7 +103,7 @@ export class SnapshotSender {
       }
     } catch {
       // The rows are gone, as when the group is dropped.
-      this.stop(false);
+      this.stop();
     } finally {
       this.#reading = false;
     }
