@@ -46,8 +46,9 @@ export class GroupSnapshots {
   readonly #p: GroupSnapshotsParts;
   readonly #senders = new Map<number, SnapshotSender | 'begins'>();
   /**
-   * The engine's own wait is for an older index, and without it the engine would send the log from there: all over again
-   * with each heartbeat of an install that takes seconds.
+   * Followers that install a snapshot, by replica. The engine only knows the index of the last checkpoint, which is older
+   * than the state that was sent. Told of the arrival, the engine would send the log from the checkpoint on, again with each
+   * heartbeat of an install that takes seconds. So it is told nothing until the follower has the state.
    */
   readonly #installs = new Map<number, Install>();
   #staging: SnapshotStaging | undefined;
