@@ -60,6 +60,8 @@ import { serverSamples } from './server-samples.ts';
 const healthTimeoutMs = 1000;
 const metricsTimeoutMs = 2000;
 const callTimeoutMs = 10_000;
+/** The first clients come at the start, and their requests before the load of the admin API's pages, which takes 0.2 s. */
+const adminLoadMs = 3000;
 /** Beyond the grace time, for the last sync to disk. */
 const stopTimeoutMs = 60_000;
 
@@ -241,9 +243,21 @@ export class Server {
     data.write('admin-endpoint', `${adminUrl}\n`);
     this.#closers.push(() => data.remove('admin-endpoint'));
     this.#health.phase = 'running';
-    // After clients are served, because they wait for the start.
-    admin.load().catch((error: Error) => this.#log.error({ err: error }, 'no admin API'));
+    this.#loadSoon(admin);
     return [...endpoints.flat(), { name: 'admin', url: sharedUrl ?? adminUrl }];
+  }
+
+  /** A request that comes before loads the pages itself. */
+  #loadSoon(admin: AdminServer): void {
+    const load = async (): Promise<void> => {
+      try {
+        await admin.load();
+      } catch (error) {
+        this.#log.error({ err: error }, 'no admin API');
+      }
+    };
+    const timer = setTimeout(() => void load(), adminLoadMs).unref();
+    this.#closers.push(() => clearTimeout(timer));
   }
 
   /** Side by side; the first that cannot start ends the start. */

@@ -4,10 +4,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { join, resolve } from 'node:path';
 import type { FromGateway, ToGateway } from './pool-messages.ts';
 
-const dist = process.env['DIST_DIR'] ?? fileURLToPath(new URL('../../dist', import.meta.url));
+/** Of this module as it is compiled, or else beside its source. */
+const root = resolve(import.meta.dirname, '../..');
+const built = root.endsWith('dist') ? root : join(root, 'dist');
+const dist = process.env['DIST_DIR'] ?? built;
 
 export const secondMs = 100;
 export const leaseMs = 2000;

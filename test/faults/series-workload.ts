@@ -124,6 +124,8 @@ export class SeriesWriter {
         number % 2 === 0,
         String(number % seriesPerWriter),
       ];
+      // Of a request without an answer some lines may be there: the first of the two with this time, for one.
+      if (number === 0 && this.#isDoubtful(point)) continue;
       if (point.some((value, i) => value !== sent[i]))
         expect(point, `${where}: ${number}`).toEqual(sent);
       expect(found.has(number), `${where}: ${number} twice`).toBe(false);
@@ -139,6 +141,11 @@ export class SeriesWriter {
     // From now on it is settled which of the doubtful ones there are.
     for (const n of found) this.acknowledged.add(n);
     this.doubtful.clear();
+  }
+
+  #isDoubtful([time, f, ...others]: readonly unknown[]): boolean {
+    if (f !== -1 || others.slice(0, 2).some((value) => value !== null)) return false;
+    return [...this.doubtful].some((n) => n % 10 === 0 && String(timeOf(n)) === time);
   }
 
   forget(): void {

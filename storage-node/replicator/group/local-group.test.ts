@@ -1,3 +1,5 @@
+import { syncBuiltinESMExports } from 'node:module';
+import zlib from 'node:zlib';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
 import { diskError } from '../../disk/faulty-disk.ts';
@@ -6,15 +8,13 @@ import { getU32 } from '../wal/format.ts';
 import { LogFixture } from './log-fixture.ts';
 
 /** Bytes of the longest range whose checksum was taken in one go. */
-const summed = vi.hoisted(() => ({ longest: 0 }));
-vi.mock('node:zlib', async (original) => {
-  const zlib = await original<typeof import('node:zlib')>();
-  const crc32: typeof zlib.crc32 = (bytes, seed) => {
-    summed.longest = Math.max(summed.longest, Buffer.byteLength(bytes));
-    return zlib.crc32(bytes, seed);
-  };
-  return { ...zlib, crc32 };
-});
+const summed = { longest: 0 };
+const { crc32 } = zlib;
+zlib.crc32 = (bytes, seed) => {
+  summed.longest = Math.max(summed.longest, Buffer.byteLength(bytes));
+  return crc32(bytes, seed);
+};
+syncBuiltinESMExports();
 
 afterEach(() => {
   vi.useRealTimers();
