@@ -121,7 +121,7 @@ const emptyBytes = new Uint8Array(0);
 /** A Ready holds messages, and a message to storage holds responses. */
 const maxDepth = 3;
 
-/** Reads frames; returned bytes are copies. Throws `FrameError` for invalid contents. */
+/** Reads frames; returned bytes are copies, but those of `view`. Throws `FrameError` for invalid contents. */
 export class FrameReader {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
@@ -154,6 +154,13 @@ export class FrameReader {
     const at = this.#take(length);
     // Not `slice`, which of a Buffer is a view.
     return Uint8Array.prototype.slice.call(this.#bytes, at, at + length);
+  }
+
+  /** As `bytes`, without a copy. */
+  view(): Uint8Array {
+    const length = this.u32();
+    const at = this.#take(length);
+    return this.#bytes.subarray(at, at + length);
   }
 
   /** A count of things of at least so many bytes. */

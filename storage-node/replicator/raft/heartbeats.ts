@@ -41,6 +41,7 @@ export function areHeartbeats(bytes: Uint8Array): boolean {
   return bytes.length >= 8;
 }
 
+/** Valid until the next call. */
 export function encodeHeartbeats(
   incarnation: number,
   heartbeats: readonly Heartbeat[],
@@ -53,7 +54,7 @@ export function encodeHeartbeats(
     writer.u64(microseconds(sent)).u64(microseconds(echo)).u64(echoLife);
     writer.u64(age === Infinity ? unknownAge : microseconds(age)).u64(times.commit);
   }
-  return writer.done().slice();
+  return writer.done();
 }
 
 /** Throws `FrameError` for anything else. */

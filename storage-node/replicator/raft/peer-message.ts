@@ -29,20 +29,22 @@ export function laneOf(type: number): Lane {
   return isSnapshot ? Lane.snapshot : Lane.control;
 }
 
+/** Valid until the next call. */
 export function encodePeerMessage(m: PeerMessage): Uint8Array {
   writer.reset().u64(m.group).u64(m.incarnation).framed(m.message);
   for (const payload of m.payloads) writer.bytes(payload);
-  return writer.done().slice();
+  return writer.done();
 }
 
-/** Throws `FrameError` for anything else. */
+/** A chunk of a snapshot is a view of `b`, all else is copied. Throws `FrameError` for anything that is no message. */
 export function decodePeerMessage(b: Uint8Array): PeerMessage {
   const r = new FrameReader(b);
   const group = r.u64();
   const incarnation = r.u64();
   const message = r.framed();
   const payloads: Uint8Array[] = [];
-  while (r.at < r.end) payloads.push(r.bytes());
+  const isChunk = message.type === SnapshotType.chunk;
+  while (r.at < r.end) payloads.push(isChunk ? r.view() : r.bytes());
   return { group, incarnation, message, payloads };
 }
 

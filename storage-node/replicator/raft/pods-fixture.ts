@@ -100,7 +100,7 @@ export class TestPod {
       limits: { maxEntryBytes: 4096, maxPendingBytes: 8192, maxMessageBytes: 64, idleTicks: 30 },
       payloadCacheBytes: 16,
       send: (to, _lane, bytes) => {
-        this.#post(to, bytes);
+        this.#post(to, bytes.slice());
         return true;
       },
       wake: () => undefined,

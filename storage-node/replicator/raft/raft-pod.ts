@@ -67,7 +67,7 @@ interface RaftPodOptions {
   payloadCacheBytes?: number;
   /**
    * To the pod that has this replica. May be lost, late, twice and out of order; false when it surely is lost. The bytes
-   * are the callee's.
+   * are the pod's again when this returns.
    */
   send: (toReplica: number, lane: Lane, message: Uint8Array) => boolean;
   /** Something became durable: `work` has something to do. */

@@ -35,6 +35,8 @@ export class SnapshotSender {
   readonly #chunks: AsyncIterator<Uint8Array>;
   /** Numbered from `#first` on: sent, and not answered. */
   #window: Part[] = [];
+  /** Memory of chunks that were answered, for the next ones. */
+  readonly #spares: Uint8Array[] = [];
   #first = 0;
   #next = 0;
   #isAtEnd = false;
@@ -60,7 +62,9 @@ export class SnapshotSender {
     }
     if (next <= this.#first || next > this.#next) return undefined;
     const last = this.#window.at(-1);
-    this.#window.splice(0, next - this.#first);
+    for (const { payloads } of this.#window.splice(0, next - this.#first)) {
+      this.#spares.push(...payloads);
+    }
     this.#first = next;
     this.#answeredAt = this.#ticks;
     if (this.#isAtEnd && this.#window.length === 0) {
@@ -109,6 +113,18 @@ export class SnapshotSender {
     }
   }
 
+  /** The state machine's memory for a chunk is for the next one, too. */
+  #copy(chunk: Uint8Array): Uint8Array {
+    const { length } = chunk;
+    const spare = this.#spares.pop()?.buffer;
+    const isEnough = spare !== undefined && spare.byteLength >= length;
+    // A little more, as chunks are not all of one size.
+    const memory = isEnough ? spare : new ArrayBuffer(length + (length >>> 3));
+    const copy = new Uint8Array(memory, 0, length);
+    copy.set(chunk);
+    return copy;
+  }
+
   #send(chunk: Uint8Array | undefined): void {
     const { id, last, post } = this.#p;
     const number = this.#next++;
@@ -117,7 +133,7 @@ export class SnapshotSender {
     if (chunk === undefined) this.#isAtEnd = true;
     else {
       const message = { ...last, type: SnapshotType.chunk, snapshot: undefined, context };
-      part = { message, payloads: [Uint8Array.from(chunk)] };
+      part = { message, payloads: [this.#copy(chunk)] };
     }
     this.#window.push(part);
     this.#sentAt = this.#ticks;

@@ -269,14 +269,17 @@ export class SimulatedNode {
   }
 
   #send(to: number, bytes: Uint8Array): void {
-    if (areHeartbeats(bytes)) return this.#world.network.send(this.id, nodeOfReplica(to), bytes);
+    if (areHeartbeats(bytes)) {
+      this.#world.network.send(this.id, nodeOfReplica(to), bytes.slice());
+      return;
+    }
     const peer = decodePeerMessage(bytes);
     const { message } = peer;
     const { checker, network, defect } = this.#world;
     checker.message(message);
     const altered = defect.sent(message);
     const sent = altered === message ? bytes : encodePeerMessage({ ...peer, message: altered });
-    network.send(this.id, nodeOfReplica(to), sent);
+    network.send(this.id, nodeOfReplica(to), sent.slice());
     // The moment after a promise has left is the one at which it may be forgotten.
     const { type } = message;
     const isGrant = type === MessageType.voteResponse || type === FencedType.vote;

@@ -2,12 +2,16 @@
 // a part of a message that is larger than a frame should be; its last part has type 64.
 
 import type { ClusterLink } from '../../../cluster-links/cluster-link.ts';
-import { beginFrame, endFrame } from '../../../universal-row/protocol/frames.ts';
+import { beginFrame, endFrame, frameHeaderBytes } from '../../../universal-row/protocol/frames.ts';
+import { viewed } from '../../../universal-row/bytes.ts';
 import { WireError, WireWriter } from '../../../universal-row/protocol/wire.ts';
 
 const RaftFrame = { message: 64, part: 65 } as const;
-/** Large messages leave in such parts. */
-const partBytes = 1024 * 1024;
+/** Large messages leave in such parts, and small ones together up to so much. A receiver keeps memory for a frame as large. */
+const partBytes = 192 * 1024;
+const bufferBytes = 2 * (partBytes + frameHeaderBytes);
+/** Free buffers that a lane keeps. */
+const maxSpares = 4;
 
 export interface LaneLimits {
   /** Bytes that have not left yet, beyond which messages are not taken; a single one always is. */
@@ -18,10 +22,16 @@ export interface LaneLimits {
 export class LaneSocket {
   readonly #link: ClusterLink;
   readonly #limits: LaneLimits;
-  readonly #writer = new WireWriter(16 * 1024);
   readonly #onMessage: (bytes: Uint8Array) => void;
-  #parts: Buffer[] = [];
-  #partBytes = 0;
+  /** Its buffer is used again: new memory costs more than the copy, as it brings a garbage collection nearer. */
+  readonly #writer = new WireWriter(bufferBytes);
+  /** Where the frames since the last flush begin. The socket may still have what is before. */
+  #from = 0;
+  /** Full buffers that the socket still has. */
+  #lent: Buffer[] = [];
+  readonly #spares: Buffer[] = [];
+  /** The parts of a message so far. */
+  readonly #parts = new WireWriter(0);
 
   constructor(link: ClusterLink, limits: LaneLimits, onMessage: (bytes: Uint8Array) => void) {
     this.#link = link;
@@ -30,7 +40,7 @@ export class LaneSocket {
   }
 
   get queuedBytes(): number {
-    return this.#link.unsentBytes + this.#writer.pos;
+    return this.#link.unsentBytes + this.#writer.pos - this.#from;
   }
 
   send(bytes: Uint8Array): boolean {
@@ -42,7 +52,6 @@ export class LaneSocket {
     let at = 0;
     for (; payload.length - at > partBytes; at += partBytes) {
       this.#frame(RaftFrame.part, payload, at, partBytes);
-      this.flush();
     }
     this.#frame(RaftFrame.message, payload, at, payload.length - at);
     return true;
@@ -50,9 +59,12 @@ export class LaneSocket {
 
   /** One write for all since the last one. */
   flush(): void {
-    if (this.#writer.pos === 0) return;
-    const isFree = this.#link.send(this.#writer.view());
-    this.#writer.reset(!isFree);
+    const writer = this.#writer;
+    if (writer.pos === this.#from) return;
+    const link = this.#link;
+    const isFree = !link.isClosed && link.send(writer.buf.subarray(this.#from, writer.pos));
+    this.#from = isFree ? 0 : writer.pos;
+    writer.pos = this.#from;
   }
 
   /** Takes a frame; throws `WireError` for an unexpected one. */
@@ -60,20 +72,18 @@ export class LaneSocket {
     if (type !== RaftFrame.message && type !== RaftFrame.part) {
       throw new WireError(`a frame of type ${type} on a lane of the log`);
     }
-    if (this.#partBytes + end - start > this.#limits.maxMessageBytes) {
+    const parts = this.#parts;
+    if (parts.pos + end - start > this.#limits.maxMessageBytes) {
       throw new WireError('a message is too large');
     }
-    if (type === RaftFrame.part) {
-      this.#parts.push(Buffer.from(buf.subarray(start, end)));
-      this.#partBytes += end - start;
-      return;
-    }
-    if (this.#parts.length === 0) {
+    if (parts.pos === 0 && type === RaftFrame.message) {
       this.#onMessage(buf.subarray(start, end));
       return;
     }
-    const whole = Buffer.concat([...this.#parts.splice(0), buf.subarray(start, end)]);
-    this.#partBytes = 0;
+    parts.raw(buf, start, end - start);
+    if (type === RaftFrame.part) return;
+    const whole = parts.view();
+    parts.reset(false);
     this.#onMessage(whole);
   }
 
@@ -82,8 +92,23 @@ export class LaneSocket {
   }
 
   #frame(type: number, payload: Buffer, at: number, length: number): void {
-    const start = beginFrame(this.#writer, type);
-    this.#writer.raw(payload, at, length);
-    endFrame(this.#writer, start);
+    const writer = this.#writer;
+    if (writer.pos - this.#from >= partBytes) this.flush();
+    if (writer.buf.length - writer.pos < frameHeaderBytes + length) this.#makeRoom();
+    const start = beginFrame(writer, type);
+    writer.raw(payload, at, length);
+    endFrame(writer, start);
+  }
+
+  #makeRoom(): void {
+    this.flush();
+    if (this.#from === 0) return;
+    const writer = this.#writer;
+    this.#lent.push(writer.buf);
+    if (this.#link.unsentBytes === 0) this.#spares.push(...this.#lent.splice(0));
+    writer.buf = this.#spares.pop() ?? viewed(Buffer.allocUnsafeSlow(bufferBytes));
+    this.#spares.splice(maxSpares);
+    this.#from = 0;
+    writer.pos = 0;
   }
 }

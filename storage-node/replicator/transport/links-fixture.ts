@@ -13,7 +13,8 @@ export class Links {
       start: (_self, listener) => void this.#listeners.set(node, listener),
       send: (to, lane, bytes) => {
         if (!this.#listeners.has(to) || isCut(to)) return false;
-        setImmediate(() => this.#listeners.get(to)?.onMessage(node, lane, bytes));
+        const message = bytes.slice();
+        setImmediate(() => this.#listeners.get(to)?.onMessage(node, lane, message));
         return true;
       },
       flush: () => undefined,

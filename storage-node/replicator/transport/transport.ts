@@ -15,7 +15,10 @@ export interface TransportListener {
 
 export interface Transport {
   start(self: { cluster: number; node: number; incarnation: number }, to: TransportListener): void;
-  /** False when nothing was taken: the node is away, or too much is under way to it. Never blocks. */
+  /**
+   * False when nothing was taken: the node is away, or too much is under way to it. Never blocks. The bytes are the
+   * caller's again when this returns.
+   */
   send(node: number, lane: Lane, bytes: Uint8Array): boolean;
   /** The end of an event-loop tick: sends the messages since the last one. */
   flush(): void;
