@@ -1,14 +1,21 @@
 // Collects a snapshot's output into batches. Rows that a write forces out wait here as well, so
 // batches queue up until the reader asks for them.
 
+import type { ViewedBuffer } from '../../universal-row/bytes.ts';
 import { RecordBatchWriter } from '../../universal-row/record-batch.ts';
 
 /** Small enough that filling one does not hold up the event loop. */
 const batchBytes = 128 * 1024;
+/** Memory that is kept for the next batches: more than these were forced out by a write, or hold a large element. */
+const maxSpares = 2;
+const maxSpareBytes = 512 * 1024;
 
 export class DumpWriter {
   readonly batch = new RecordBatchWriter();
-  readonly #full: Buffer[] = [];
+  readonly #full: { memory: ViewedBuffer; length: number }[] = [];
+  /** Memory of the batch that was taken last. */
+  #lent: ViewedBuffer | undefined;
+  readonly #spares: ViewedBuffer[] = [];
   /** The key the batch's last ops are about, if more of its elements may follow them. */
   #key: Buffer | undefined = undefined;
 
@@ -30,14 +37,20 @@ export class DumpWriter {
   }
 
   flush(): void {
+    const { batch } = this;
     this.#key = undefined;
-    if (this.batch.pos === 0) return;
-    this.#full.push(Buffer.from(this.batch.buf.subarray(0, this.batch.pos)));
-    this.batch.pos = 0;
+    if (batch.pos === 0) return;
+    this.#full.push({ memory: batch.buf, length: batch.pos });
+    batch.renew(this.#spares.pop());
   }
 
-  /** The next batch that is complete. */
+  /** The next batch that is complete, valid until the next call. */
   take(): Buffer | undefined {
-    return this.#full.shift();
+    const lent = this.#lent;
+    const isKept = lent !== undefined && lent.length <= maxSpareBytes;
+    if (isKept && this.#spares.length < maxSpares) this.#spares.push(lent);
+    const next = this.#full.shift();
+    this.#lent = next?.memory;
+    return next?.memory.subarray(0, next.length);
   }
 }

@@ -4,6 +4,7 @@
 //   ops                           a record batch: the commands of the tick, one after the other
 
 import { RecordBatchWriter } from '../../universal-row/record-batch.ts';
+import { spareBuffers } from '../../universal-row/spare-buffers.ts';
 import { opsRoomBytes } from './partition-log.ts';
 
 const headerBytes = 8;
@@ -46,7 +47,10 @@ export class TickEntry {
     writer.buf.copy(entry, 0, 0, writer.pos);
     entry.writeDoubleLE(time, 0);
     this.count = 0;
-    if (writer.buf.length > keptBufferBytes) writer.renew();
+    if (writer.buf.length > keptBufferBytes) {
+      spareBuffers.give(writer.buf);
+      writer.renew();
+    }
     writer.pos = headerBytes;
     return entry;
   }

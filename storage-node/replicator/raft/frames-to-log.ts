@@ -28,6 +28,14 @@ export interface LoggedEntry extends Entry {
   offset: number;
 }
 
+interface EncodedFrame {
+  /** The frame is at the start; what follows belongs to no one. */
+  bytes: Buffer;
+  length: number;
+  /** Where in it the payload of each entry begins. */
+  payloadsAt: number[];
+}
+
 interface AppendFrame {
   group: number;
   term: number;
@@ -38,22 +46,22 @@ interface AppendFrame {
   payloads: readonly Uint8Array[];
 }
 
-/** For frames up to this size, which are made one after the other. */
-const scratch = Buffer.alloc(256 * 1024);
+/** Frames are made one after the other, here up to `mostScratchBytes`. */
+let scratch = Buffer.alloc(256 * 1024);
+const mostScratchBytes = 4 * 1024 * 1024;
 
 /**
- * Encodes the frame, with the position in it at which the payload of each entry begins. The bytes are valid until the
- * next call: each tick encodes a frame per group, and new buffers would have to be garbage-collected.
+ * Encodes the frame. The bytes are valid until the next call: each tick encodes a frame per group, and new buffers would
+ * have to be garbage-collected.
  */
-export function encodeAppend(frame: AppendFrame): { bytes: Buffer; payloadsAt: number[] } {
+export function encodeAppend(frame: AppendFrame): EncodedFrame {
   const { entries, payloads, hard } = frame;
   let length = frameHeaderBytes + (hard ? hardStateBytes : 0);
   for (const [i, entry] of entries.entries()) {
     length += entryHeaderBytes + entry.data.length + payloads[i]!.length;
     if (entry.kind !== EntryKind.normal) length += 4;
   }
-  const isSmall = length + 8 <= scratch.length;
-  const b = isSmall ? scratch.fill(0, 0, length + 8) : Buffer.alloc(length + 8);
+  const b = memoryOf(length + 8);
   let at = frameHeaderBytes;
   if (hard) at = putHardState(b, at, hard);
   const payloadsAt: number[] = [];
@@ -77,7 +85,14 @@ export function encodeAppend(frame: AppendFrame): { bytes: Buffer; payloadsAt: n
   const flags = replicatedFlag | (hard ? hardStateFlag : 0);
   const { group, term, index } = frame;
   putFrameHeader(b, length, FrameKind.append, flags, entries.length, group, term, index);
-  return { bytes: b, payloadsAt };
+  return { bytes: b, length, payloadsAt };
+}
+
+/** So many bytes, all zero. */
+function memoryOf(bytes: number): Buffer {
+  if (bytes > mostScratchBytes) return Buffer.alloc(bytes);
+  if (bytes > scratch.length) scratch = Buffer.allocUnsafeSlow(Math.max(bytes, scratch.length * 2));
+  return scratch.fill(0, 0, bytes);
 }
 
 /** A group begins to be known to the log. */

@@ -175,7 +175,7 @@ export class GroupLog {
       payloads,
     });
     item.payloadsAt = frame.payloadsAt;
-    if (entries.length > 0) this.writtenBytes += frame.bytes.length;
+    if (entries.length > 0) this.writtenBytes += frame.length;
     return frame.bytes;
   }
 

@@ -40,7 +40,7 @@ export class TestMachine implements StateMachine {
 
   async install({ index, chunks }: ExportedState): Promise<void> {
     const parts: Uint8Array[] = [];
-    for await (const chunk of chunks) parts.push(chunk);
+    for await (const chunk of chunks) parts.push(Buffer.from(chunk));
     this.applied = JSON.parse(Buffer.concat(parts).toString()) as string[];
     this.#index = index;
     this.durableIndex = index;

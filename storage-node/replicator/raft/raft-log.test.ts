@@ -241,6 +241,18 @@ test('ticks that find entries under way become one entry', async () => {
   for (const { rows } of others) expect(rows).toContain('open');
 });
 
+test('what an entry takes of the log is counted, for checkpoints are due by it', async () => {
+  await start();
+  const writer = leader()!;
+  const before = writer.log.writtenBytes;
+  for (let i = 0; i < 10; i++) await writer.write(['x'.repeat(1000)]);
+  const small = writer.log.writtenBytes - before;
+  expect(small).toBeGreaterThan(10_000);
+  expect(small).toBeLessThan(13_000);
+  await writer.write(Array.from({ length: 50 }, () => 'y'.repeat(1000)));
+  expect(writer.log.writtenBytes - before - small).toBeLessThan(52_000);
+});
+
 test('what was applied is read back, and a pod that opens again is told the rest', async () => {
   const links = await start();
   const writer = leader()!;

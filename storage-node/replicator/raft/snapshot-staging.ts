@@ -36,9 +36,10 @@ export class SnapshotStaging {
     this.next++;
   }
 
-  /** The chunks in their order. Other work of the thread has its turn after every `stepBytes`. */
+  /** The chunks in their order, each valid until the next is asked for. Other work of the thread has its turn after every `stepBytes`. */
   async *chunks(): AsyncGenerator<Uint8Array> {
     const length = Buffer.alloc(4);
+    let memory = Buffer.alloc(0);
     let stepEnd = stepBytes;
     for (let at = 0; at < this.#size; ) {
       if (at > stepEnd) {
@@ -46,8 +47,10 @@ export class SnapshotStaging {
         await new Promise(setImmediate);
       }
       this.#file!.read(length, 0, 4, at);
-      const chunk = Buffer.allocUnsafeSlow(getU32(length, 0));
-      this.#file!.read(chunk, 0, chunk.length, at + 4);
+      const bytes = getU32(length, 0);
+      if (memory.length < bytes) memory = Buffer.allocUnsafeSlow(bytes + (bytes >>> 3));
+      const chunk = memory.subarray(0, bytes);
+      this.#file!.read(chunk, 0, bytes, at + 4);
       at += 4 + chunk.length;
       yield chunk;
     }

@@ -6,8 +6,8 @@ import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 export interface ExportedState {
   index: number;
   /**
-   * Chunks of the state at that moment, unaffected by entries applied meanwhile. Some 512 KiB are a
-   * good size.
+   * Chunks of the state at that moment, unaffected by entries applied meanwhile. Some 128 KiB are a good size. A chunk is
+   * valid until the next is asked for.
    */
   chunks: AsyncIterable<Uint8Array>;
 }

@@ -73,7 +73,7 @@ export class SimulatedMachine implements StateMachine {
 
   async install({ index, chunks }: ExportedState): Promise<void> {
     const parts: Uint8Array[] = [];
-    for await (const chunk of chunks) parts.push(chunk);
+    for await (const chunk of chunks) parts.push(Buffer.from(chunk));
     const text = Buffer.concat(parts).toString();
     const state = JSON.parse(text) as Pick<State, 'hash' | 'ids'>;
     if (index < this.index) this.#checker.fail(`${this.#replica} goes back to ${index}`);

@@ -12,6 +12,8 @@ const partBytes = 192 * 1024;
 const bufferBytes = 2 * (partBytes + frameHeaderBytes);
 /** Free buffers that a lane keeps. */
 const maxSpares = 4;
+/** Memory for a message that came in parts stays for the next one, unless it is more. */
+const keptBytes = 4 * 1024 * 1024;
 
 export interface LaneLimits {
   /** Bytes that have not left yet, beyond which messages are not taken; a single one always is. */
@@ -83,7 +85,8 @@ export class LaneSocket {
     parts.raw(buf, start, end - start);
     if (type === RaftFrame.part) return;
     const whole = parts.view();
-    parts.reset(false);
+    parts.pos = 0;
+    if (whole.length > keptBytes) parts.reset(true);
     this.#onMessage(whole);
   }
 
