@@ -9,7 +9,7 @@ import { opsRoomBytes } from './partition-log.ts';
 
 const headerBytes = 8;
 /** A buffer larger than this is given back after its tick. */
-const keptBufferBytes = 1024 * 1024;
+const keptBufferBytes = 2 * 1024 * 1024;
 
 /** Gathers the entry of a tick, with the verbs of `PartitionLog`. */
 export class TickEntry {
