@@ -18,7 +18,11 @@ interface WriteRequest {
 }
 
 type WriteRequestClass = new () => WriteRequest;
-type WriteBuffer = (request: WriteRequest, bytes: Buffer) => number;
+/**
+ * Returns 0 or an error number. From Node 24.22 on a call without a request returns one if the bytes could not be sent at
+ * once.
+ */
+type WriteBuffer = (request: WriteRequest | null, bytes: Buffer) => number | WriteRequest;
 
 interface Handle {
   writeBuffer: WriteBuffer;
@@ -28,8 +32,11 @@ interface Handle {
 
 type WithHandle = { _handle?: Partial<Handle> | null };
 
-/** Class of Node's write requests. Known once a stream of this thread has created a request. */
-let requestClass: WriteRequestClass | undefined;
+/**
+ * Class of Node's write requests, or 'none' where a handle makes them by itself. Known once a stream of this thread has
+ * written.
+ */
+let requestClass: WriteRequestClass | 'none' | undefined;
 /** An idle request, which the next write uses. */
 let spare: WriteRequest | undefined;
 
@@ -64,11 +71,11 @@ export class DirectWrites {
   write(from: Buffer, start: number, end: number): boolean {
     const handle = this.#handle;
     if (handle === undefined || this.waiting !== 0) return false;
-    if (spare === undefined) {
-      if (requestClass === undefined) {
-        learnFrom(handle);
-        return false;
-      }
+    if (requestClass === undefined) {
+      learnFrom(handle);
+      return false;
+    }
+    if (spare === undefined && requestClass !== 'none') {
       spare = new requestClass();
       if (typeof spare.getAsyncId !== 'function') {
         spare = undefined;
@@ -79,14 +86,15 @@ export class DirectWrites {
     const length = end - start;
     const isSmall = length <= smallBytes;
     const bytes = isSmall ? smallCopy(from, start, length) : from.subarray(start, end);
-    const status = handle.writeBuffer(spare, bytes) as number | undefined;
-    if (status !== 0) {
-      this.#failed(status);
+    const result = handle.writeBuffer(spare ?? null, bytes) as number | WriteRequest | undefined;
+    if (result !== 0 && typeof result !== 'object') {
+      this.#failed(result);
       return true;
     }
     // The bytes may have left meanwhile, as the peer has read; but that is told later, and the request is in use until then.
-    if (spare.getAsyncId() !== unused) {
-      this.#keep(spare, bytes);
+    const request = result === 0 ? spare : result;
+    if (request !== undefined && (request !== spare || request.getAsyncId() !== unused)) {
+      this.#keep(request, bytes);
       this.isCopied = isSmall;
       if (isSmall) smallBuffers[length] = undefined;
     }
@@ -128,11 +136,11 @@ function smallCopy(from: Buffer, start: number, length: number): Buffer {
   return small;
 }
 
-/** The stream's next write on this handle tells the class of its request. */
+/** The stream's next write on this handle tells the class of its request, if it has one. */
 function learnFrom(handle: Handle): void {
   const usual = handle.writeBuffer;
   handle.writeBuffer = function (request, bytes) {
-    requestClass = request.constructor as WriteRequestClass;
+    requestClass = request === null ? 'none' : (request.constructor as WriteRequestClass);
     handle.writeBuffer = usual;
     return usual.call(this, request, bytes);
   };
