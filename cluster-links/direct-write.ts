@@ -1,7 +1,7 @@
 // Writes to a connection's handle, past its stream.
 //
-// A socket is a stream: each write makes a request object in native code, a record of the stream and a callback for the
-// next tick. Nearly all writes leave in the call that makes them, and need none of that. The handle is not public;
+// A socket is a stream: each write makes a record of the stream, a callback for the next tick, and before Node 24.22 a
+// request object in native code. Nearly all writes leave in the call that makes them, and need none of that. The handle is not public;
 // where it is not as expected, and for TLS, the bytes go through the stream.
 
 import { getSystemErrorName } from 'node:util';
@@ -13,6 +13,8 @@ interface WriteRequest {
   oncomplete: ((status: number) => void) | undefined;
   /** Bytes that must not change until they are sent. */
   buffer: Buffer | undefined;
+  /** From Node 24.22 on: its status if it was complete before the call had returned it, else null. */
+  writeStatus?: number | null;
   /** -1 while the request is idle. */
   getAsyncId(): number;
 }
@@ -111,11 +113,14 @@ export class DirectWrites {
     this.waiting = bytes.length;
     request.buffer = bytes;
     request.oncomplete = (status) => {
+      request.oncomplete = undefined;
       request.buffer = undefined;
       this.waiting = 0;
       if (status < 0) this.#failed(status);
       else this.#left();
     };
+    const { writeStatus } = request;
+    if (typeof writeStatus === 'number') process.nextTick(() => request.oncomplete?.(writeStatus));
   }
 
   /** As a stream does after an error. A handle that is closed gives no status. */

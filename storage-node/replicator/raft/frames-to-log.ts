@@ -91,7 +91,10 @@ export function encodeAppend(frame: AppendFrame): EncodedFrame {
 /** So many bytes, all zero. */
 function memoryOf(bytes: number): Buffer {
   if (bytes > mostScratchBytes) return Buffer.alloc(bytes);
-  if (bytes > scratch.length) scratch = Buffer.allocUnsafeSlow(Math.max(bytes, scratch.length * 2));
+  if (bytes > scratch.length) {
+    const larger = Math.max(bytes, scratch.length * 2);
+    scratch = Buffer.allocUnsafeSlow(Math.min(larger, mostScratchBytes));
+  }
   return scratch.fill(0, 0, bytes);
 }
 

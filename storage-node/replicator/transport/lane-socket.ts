@@ -7,8 +7,9 @@ import { viewed } from '../../../universal-row/bytes.ts';
 import { WireError, WireWriter } from '../../../universal-row/protocol/wire.ts';
 
 const RaftFrame = { message: 64, part: 65 } as const;
-/** Large messages leave in such parts, and small ones together up to so much. A receiver keeps memory for a frame as large. */
+/** Large messages leave in such parts. A receiver keeps memory for a frame as large. */
 const partBytes = 192 * 1024;
+/** Small messages leave together once they are as much as a part, at the latest. */
 const bufferBytes = 2 * (partBytes + frameHeaderBytes);
 /** Free buffers that a lane keeps. */
 const maxSpares = 4;
@@ -29,8 +30,10 @@ export class LaneSocket {
   readonly #writer = new WireWriter(bufferBytes);
   /** Where the frames since the last flush begin. The socket may still have what is before. */
   #from = 0;
-  /** Full buffers that the socket still has. */
-  #lent: Buffer[] = [];
+  /** Bytes given to the link so far. */
+  #given = 0;
+  /** Full buffers of which the socket may still have a part: each with `#given` at its end. */
+  readonly #lent: { buffer: Buffer; end: number }[] = [];
   readonly #spares: Buffer[] = [];
   /** The parts of a message so far. */
   readonly #parts = new WireWriter(0);
@@ -65,8 +68,20 @@ export class LaneSocket {
     if (writer.pos === this.#from) return;
     const link = this.#link;
     const isFree = !link.isClosed && link.send(writer.buf.subarray(this.#from, writer.pos));
+    this.#given += writer.pos - this.#from;
     this.#from = isFree ? 0 : writer.pos;
     writer.pos = this.#from;
+    this.drained();
+  }
+
+  /** Takes back the buffers that have been sent. */
+  drained(): void {
+    if (this.#lent.length === 0) return;
+    const sent = this.#given - this.#link.unsentBytes;
+    while (this.#lent.length > 0 && this.#lent[0]!.end <= sent) {
+      const { buffer } = this.#lent.shift()!;
+      if (this.#spares.length < maxSpares) this.#spares.push(buffer);
+    }
   }
 
   /** Takes a frame; throws `WireError` for an unexpected one. */
@@ -107,10 +122,9 @@ export class LaneSocket {
     this.flush();
     if (this.#from === 0) return;
     const writer = this.#writer;
-    this.#lent.push(writer.buf);
-    if (this.#link.unsentBytes === 0) this.#spares.push(...this.#lent.splice(0));
+    this.#lent.push({ buffer: writer.buf, end: this.#given });
+    this.drained();
     writer.buf = this.#spares.pop() ?? viewed(Buffer.allocUnsafeSlow(bufferBytes));
-    this.#spares.splice(maxSpares);
     this.#from = 0;
     writer.pos = 0;
   }

@@ -190,7 +190,7 @@ export class TcpTransport implements Transport {
     if (lane === Lane.control) this.#listener?.onUp(peer.node, incarnation);
     return {
       frame: (type, _stream, buf, start, end) => socket.received(type, buf, start, end),
-      drained: nothing,
+      drained: () => socket.drained(),
       readEnd: nothing,
       closed: (error) => this.#lost(peer, lane, socket, error),
     };
