@@ -60,7 +60,7 @@ import { serverSamples } from './server-samples.ts';
 const healthTimeoutMs = 1000;
 const metricsTimeoutMs = 2000;
 const callTimeoutMs = 10_000;
-/** The first clients come at the start, and their requests before the load of the admin API's pages, which takes 0.2 s. */
+/** Milliseconds after the start: loading the admin API's pages, 0.2 s of a processor, would slow the first requests of clients. */
 const adminLoadMs = 3000;
 /** Beyond the grace time, for the last sync to disk. */
 const stopTimeoutMs = 60_000;

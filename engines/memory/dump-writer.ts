@@ -6,7 +6,7 @@ import { RecordBatchWriter } from '../../universal-row/record-batch.ts';
 
 /** Small enough that filling one does not hold up the event loop. */
 const batchBytes = 128 * 1024;
-/** Memory that is kept for the next batches: more than these were forced out by a write, or hold a large element. */
+/** Memory kept for the next batches. More batches wait only where a write forces rows out; larger ones hold a large element. */
 const maxSpares = 2;
 const maxSpareBytes = 512 * 1024;
 
