@@ -35,7 +35,9 @@ export const processesDefaults: ProcessesOptions = {
 /** By the pipeline's depth. */
 const targets: Readonly<Record<number, number>> = { 1: 2.0, 16: 1.4 };
 const readyMs = 60_000;
-const idleMs = 5000;
+/** After a start the nodes join, load the rest of their code and compile it. */
+const settleMs = 60_000;
+const idleMs = 20_000;
 
 export async function processesBench(options: ProcessesOptions, command: string): Promise<Report> {
   const { processes, fsync, rounds } = options;
@@ -44,6 +46,7 @@ export async function processesBench(options: ProcessesOptions, command: string)
     const several = await startPolyrow(fsync, ['--processes', String(processes)]);
     try {
       await untilWhole(several, processes);
+      await new Promise((resolve) => setTimeout(resolve, settleMs));
       const idle = { several: await idleShare(several), one: await idleShare(one) };
       const rows: Row[] = [idleRow(idle.several, idle.one)];
       for (const pipeline of options.pipelines) {

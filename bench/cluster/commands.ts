@@ -74,6 +74,7 @@ export function clusterCommand(command: string): Command {
     .option('--idle-groups <n>', 'that nothing is written to', whole, manyGroupsDefaults.idleGroups)
     .option('--led-groups <n>', 'when a process is killed', whole, manyGroupsDefaults.ledGroups)
     .option('--seconds <n>', 'length of the idle time', whole, manyGroupsDefaults.seconds)
+    .option('--settle-seconds <n>', 'before it', whole, manyGroupsDefaults.settleSeconds)
     .action((options: typeof manyGroupsDefaults) => run(manyGroupsBench(options, command)));
   program
     .command('upgrade')
