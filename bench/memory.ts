@@ -1,5 +1,6 @@
 // Bytes a key of Polyrow and of redis-server: the reported use, and the growth of the process.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { requireProgram, startPolyrow, startRedis, type Running } from './support/processes.ts';
 import { residentBytes } from './support/process-usage.ts';
 import { seededRandom } from './support/random.ts';
@@ -34,6 +35,8 @@ const fieldsOfAHash = 10;
 const membersOfACommand = 10;
 // Time for garbage collection, and for memory freed in the background.
 const settleMs = 2000;
+// A server loads its admin pages some seconds after its start: they are not part of the growth.
+const startedMs = 4000;
 
 function dataSets(options: MemoryOptions): DataSet[] {
   const random = seededRandom(1);
@@ -88,7 +91,7 @@ interface Taken {
 }
 
 async function takenBy(server: Running, client: RespClient): Promise<Taken> {
-  await new Promise((resolve) => setTimeout(resolve, settleMs));
+  await sleep(settleMs);
   const used = /^used_memory:(\d+)/m.exec(await client.call('INFO', 'memory'));
   if (used === null) throw new Error(`${server.name} does not say used_memory`);
   return { used: Number(used[1]), resident: residentBytes(server.pid) };
@@ -99,6 +102,7 @@ async function measure(start: () => Promise<Running>, set: DataSet): Promise<Tak
   const server = await start();
   try {
     const client = await RespClient.connect(server.port);
+    await sleep(startedMs);
     const before = await takenBy(server, client);
     await client.pipeline(set.commands, set.requestAt);
     const after = await takenBy(server, client);
