@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The `polyrow` command. Exit codes: 0 done, 1 failed, 2 asked for wrongly (a flag, a setting).
 
-import { fitToOneProcessor } from '../server/lifecycle/one-processor.ts';
+import { fitV8 } from '../server/lifecycle/fit-v8.ts';
 import { makeFilesPrivate } from '../server/lifecycle/private-files.ts';
 import { PlaneHost } from '../server/planes/plane-host.ts';
 
@@ -11,7 +11,7 @@ const planes = {
   influx: new PlaneHost('influx', new URL('../server/planes/influx-plane.js', import.meta.url)),
 };
 makeFilesPrivate();
-fitToOneProcessor();
+fitV8();
 // Loading the planes' code takes most of a start, so their threads start first. If no server is wanted after all, the
 // threads end with the process.
 if (looksLikeStart()) for (const plane of Object.values(planes)) plane.load();
