@@ -4,6 +4,7 @@
 // distort the cost of commands.
 
 import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { runRedisBenchmark, type RedisLoad } from './redis-benchmark.ts';
 import { cpuNanoseconds } from './support/process-usage.ts';
 import { type Fsync, type Running, startPolyrow } from './support/processes.ts';
@@ -46,7 +47,7 @@ export async function processesBench(options: ProcessesOptions, command: string)
     const several = await startPolyrow(fsync, ['--processes', String(processes)]);
     try {
       await untilWhole(several, processes);
-      await new Promise((resolve) => setTimeout(resolve, settleMs));
+      await sleep(settleMs);
       const idle = { several: await idleShare(several), one: await idleShare(one) };
       const rows: Row[] = [idleRow(idle.several, idle.one)];
       for (const pipeline of options.pipelines) {
@@ -114,7 +115,7 @@ function idleRow(several: number, one: number): Row {
 /** Share of a processor that an idle server takes. */
 async function idleShare(server: Running): Promise<number> {
   const [before, began] = [processorNanoseconds(server.pid), performance.now()];
-  await new Promise((resolve) => setTimeout(resolve, idleMs));
+  await sleep(idleMs);
   return (processorNanoseconds(server.pid) - before) / 1e6 / (performance.now() - began);
 }
 
@@ -156,6 +157,6 @@ async function untilWhole({ pid, port }: Running, processes: number): Promise<vo
     } catch (error) {
       if (performance.now() > until) throw error;
     }
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await sleep(200);
   }
 }
