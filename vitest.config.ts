@@ -25,6 +25,7 @@ const builtModules = {
 /** Files that run for minutes. They begin first, as one that began last would run alone at the end. */
 const longFiles = [
   'storage-node/replicator/simulation/',
+  'test/cluster/linearizability.test.ts',
   'engines/tsm/conformance.test.ts',
   'engines/kv/conformance.test.ts',
   'test/conformance/',

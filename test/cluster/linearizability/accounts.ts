@@ -15,6 +15,12 @@ export class Accounts {
   readonly wrong: string[] = [];
   /** Acknowledged ones. */
   moves = 0;
+  readonly #pauseMs: number;
+
+  /** Clients pause for up to so many milliseconds between their requests. */
+  constructor(pauseMs: number) {
+    this.#pauseMs = pauseMs;
+  }
 
   async open(redis: Redis): Promise<void> {
     await this.#until(() => redis.mset(keys.flatMap((key) => [key, String(each)])));
@@ -36,7 +42,7 @@ export class Accounts {
         // Both happened, or neither did.
         await pause(20);
       }
-      await pause(random.below(8));
+      await pause(random.below(this.#pauseMs));
     }
   }
 

@@ -32,8 +32,14 @@ const notDone = /^CLUSTERDOWN|isn't writeable/;
 export class Workload {
   readonly history: Operation[] = [];
   isOver = false;
+  readonly #pauseMs: number;
   #begun = 0;
   #value = 0;
+
+  /** Clients pause for up to so many milliseconds between their requests. */
+  constructor(pauseMs: number) {
+    this.#pauseMs = pauseMs;
+  }
 
   /** Keys are new ones now and then, so that no history gets too long. */
   #keyOf(kind: string, random: Random): string {
@@ -56,7 +62,7 @@ export class Workload {
         if (!isRead && !notDone.test((error as Error).message)) this.history.push(operation);
         await pause(20, key);
       }
-      await pause(random.below(8));
+      await pause(random.below(this.#pauseMs));
     }
   }
 
