@@ -1,5 +1,6 @@
 // Two ends of a link over real sockets, plain and encrypted, and strangers at the port.
 
+import { execFileSync } from 'node:child_process';
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -360,6 +361,21 @@ describe('strangers', () => {
     }
     await expect.poll(() => closed).toBeGreaterThanOrEqual(36);
     await expect.poll(() => closed).toBe(100);
+    await linked(listener.port);
+  });
+
+  test('that reset their connections before these are accepted do no harm', async () => {
+    const helloMs = 200;
+    const { listener } = await listen({ helloMs });
+    const program = `
+      const { connect } = require('node:net');
+      for (let i = 0; i < 5; i++) {
+        const socket = connect(${listener.port}, '${host}', () => socket.resetAndDestroy());
+      }`;
+    // This process accepts nothing meanwhile.
+    execFileSync(process.execPath, ['-e', program]);
+    await expect.poll(() => listener.refused).toBe(5);
+    await new Promise((resolve) => setTimeout(resolve, 2 * helloMs));
     await linked(listener.port);
   });
 

@@ -33,6 +33,7 @@ const maxStrangers = 64;
 const reportMs = 1000;
 
 interface Stranger {
+  readonly key: string;
   socket: Socket;
   timer: NodeJS.Timeout | undefined;
 }
@@ -47,7 +48,7 @@ export class ClusterListener {
   readonly #services = new Map<string, LinkService>();
   readonly #links = new Set<ClusterLink>();
   /**
-   * Sockets before the end of their handshake, by remote address, with the timer that closes them.
+   * Sockets before the end of their handshake, by their addresses, with the timer that closes them.
    */
   readonly #strangers = new Map<string, Stranger>();
   #reportAt = 0;
@@ -61,7 +62,7 @@ export class ClusterListener {
     this.#server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
     this.#tls = createTlsServer(serverEncryption(context.secret));
     this.#tls.on('secureConnection', (socket) => {
-      const link = this.#begin(socket, keyOf(socket));
+      const link = this.#begin(socket, this.#strangers.get(keyOf(socket)));
       // By views values are copied out of it faster.
       socket.on('data', (chunk: Buffer) => link.receive(viewed(chunk), chunk.length));
     });
@@ -102,30 +103,39 @@ export class ClusterListener {
   }
 
   #accept(socket: Socket): void {
+    socket.on('error', () => undefined);
+    // The peer has reset the connection meanwhile: a socket without addresses would have the key of another one.
+    if (socket.remoteAddress === undefined) {
+      this.#refusedOne(undefined, 'it ended');
+      socket.destroy();
+      return;
+    }
     const key = keyOf(socket);
+    const former = this.#strangers.get(key);
+    // Only a connection that has ended leaves its addresses to another one.
+    if (former !== undefined) this.#dismiss(former, 'it ended');
     if (this.#strangers.size >= maxStrangers) {
-      const [oldest] = this.#strangers.keys();
+      const [oldest] = this.#strangers.values();
       this.#dismiss(oldest!, 'too many others came before its hello');
     }
-    const stranger = { socket, timer: undefined as NodeJS.Timeout | undefined };
+    const stranger: Stranger = { key, socket, timer: undefined };
     stranger.timer = setTimeout(
-      () => this.#dismiss(key, 'no hello in time'),
+      () => this.#dismiss(stranger, 'no hello in time'),
       this.#context.helloMs ?? defaultHelloMs,
     );
     stranger.timer.unref();
     this.#strangers.set(key, stranger);
-    socket.on('error', () => undefined);
-    socket.on('close', () => this.#isKnown(key));
+    socket.on('close', () => this.#forget(stranger));
     socket.once('data', (first: Buffer) => {
       if (asksForTls(first)) this.#encrypt(socket, first);
-      else if (this.#mayBePlain(socket)) this.#beginPlain(socket, key, first);
+      else if (this.#mayBePlain(socket)) this.#beginPlain(socket, stranger, first);
       else this.#refusePlain(socket);
     });
   }
 
-  #dismiss(key: string, why: string): void {
-    const { socket } = this.#strangers.get(key)!;
-    this.#isKnown(key);
+  #dismiss(stranger: Stranger, why: string): void {
+    const { socket } = stranger;
+    this.#forget(stranger);
     this.#refusedOne(socket.remoteAddress, why);
     socket.destroy();
   }
@@ -147,9 +157,9 @@ export class ClusterListener {
   }
 
   /** Called when the link was authenticated or has ended. */
-  #isKnown(key: string): void {
-    clearTimeout(this.#strangers.get(key)?.timer);
-    this.#strangers.delete(key);
+  #forget(stranger: Stranger): void {
+    clearTimeout(stranger.timer);
+    if (this.#strangers.get(stranger.key) === stranger) this.#strangers.delete(stranger.key);
   }
 
   #refusedOne(address: string | undefined, why: string): void {
@@ -160,15 +170,15 @@ export class ClusterListener {
     this.#report('warn', `a link from ${address ?? 'somewhere'} was refused: ${why}`);
   }
 
-  #beginPlain(accepted: Socket, key: string, first: Buffer): void {
+  #beginPlain(accepted: Socket, stranger: Stranger, first: Buffer): void {
     const socket = moveToSharedReads(accepted, (chunk, length) => link.receive(chunk, length));
-    const stranger = this.#strangers.get(key);
-    if (stranger !== undefined) stranger.socket = socket;
-    const link = this.#begin(socket, key);
+    stranger.socket = socket;
+    const link = this.#begin(socket, stranger);
     link.receive(first, first.length);
   }
 
-  #begin(socket: Socket, key: string): ClusterLink {
+  /** `stranger` is undefined if the peer is gone already. */
+  #begin(socket: Socket, stranger: Stranger | undefined): ClusterLink {
     const { identity, secret, silenceMs } = this.#context;
     const address = socket.remoteAddress;
     const link = new ClusterLink({
@@ -181,7 +191,7 @@ export class ClusterListener {
       }),
       serviceFor: (peer) => {
         const service = this.#serviceFor(peer);
-        this.#isKnown(key);
+        if (stranger !== undefined) this.#forget(stranger);
         return service;
       },
       ended: ({ known }, error) => {
@@ -212,6 +222,7 @@ export class ClusterListener {
   }
 }
 
-function keyOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`;
+/** One of its own among open connections. */
+function keyOf({ remoteAddress, remotePort, localAddress }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress}`;
 }
