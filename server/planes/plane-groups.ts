@@ -74,8 +74,6 @@ interface PlaneGroupsOptions<P extends ReplicaPod> {
   readonly takeUnits: (pod: P, definition: GroupDefinition) => number;
   /** A replica was opened or is about to be closed. */
   readonly changed: (group: number) => void;
-  /** A replica of this node may have heard of another leader. */
-  readonly leaderChanged?: (group: number) => void;
   /** The settings `wal.fsync` and `wal.accept-loss`. */
   readonly fsync: FsyncPolicy;
   readonly acceptLoss: boolean;
@@ -325,7 +323,7 @@ export class PlaneGroups<P extends ReplicaPod> {
   }
 
   async #open(definition: GroupDefinition, replica: number): Promise<void> {
-    const { open, report, changed, leaderChanged } = this.#options;
+    const { open, report, changed } = this.#options;
     const { group } = definition;
     const directory = this.#directoryOf(group, replica);
     realDisk.makeDirectory(directory);
@@ -335,10 +333,8 @@ export class PlaneGroups<P extends ReplicaPod> {
     });
     this.#replicas.set(group, { definition, replica, directory, ...opened });
     opened.log.setLeases(this.#leased.has(group));
-    opened.log.leaderChanged = () => leaderChanged?.(group);
     this.#raft.schedule();
     changed(group);
-    leaderChanged?.(group);
   }
 
   /** The replica has left its group, or the group is no more. */
