@@ -220,16 +220,12 @@ export class GroupExecutor implements Executor {
   #setLeader(node: number): void {
     if (node !== this.#leader || node === 0) this.#remote = undefined;
     this.#leader = node;
-    const last = this.#lastLeader;
-    if (node !== 0 && node !== last) {
-      if (last !== 0) this.#options.moved?.();
+    if (node !== 0 && node !== this.#lastLeader) {
+      if (this.#lastLeader !== 0) this.#options.moved?.();
       this.#lastLeader = node;
     }
     this.#observers.moveTo(this.#placeOf(node));
-    if (node === 0) return;
-    this.#wait.wake();
-    // Where it is gone, requests that it has not answered are sent to the new leader.
-    if (last !== 0 && last !== node) this.#remoteOf(last)?.link.suspect();
+    if (node !== 0) this.#wait.wake();
   }
 
   #placeOf(node: number): GroupPlace | undefined {
