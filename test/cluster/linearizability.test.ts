@@ -80,6 +80,11 @@ test.skipIf('missing' in tool)(
       harms: Object.fromEntries(harms),
     };
     if (isFull) console.log(JSON.stringify(found));
+    // A history is not made a second time by its seed.
+    const [, wrongKey] = /^illegal (.+)$/.exec(found.verdict) ?? [];
+    const operations = work.history.filter(({ key }) => key === wrongKey);
+    if (wrongKey !== undefined)
+      console.log(operations.map((one) => JSON.stringify(one)).join('\n'));
     expect(found).toMatchObject({ verdict: 'ok', wrong: [] });
   },
   (seconds * 2 + 300) * 1000,
