@@ -1,7 +1,7 @@
 // Snapshots that are sent: the leader waits until the follower has installed one.
 
 import { beforeEach, expect, test } from 'vitest';
-import type { Message } from '../engine/frames.ts';
+import { type Message, MessageType, type Snapshot } from '../engine/frames.ts';
 import { systemRng } from '../../../universal-row/environment.ts';
 import { FaultyDisk } from '../../disk/faulty-disk.ts';
 import { GroupSnapshots } from './group-snapshots.ts';
@@ -13,6 +13,7 @@ let posted: Message[];
 let reports: [number, boolean][];
 let match: number;
 let snapshots: GroupSnapshots;
+let disk: FaultyDisk;
 
 const answer = (next: number, reject = false, incarnation = 1): void => {
   const message = {
@@ -32,9 +33,11 @@ beforeEach(async () => {
     await Promise.resolve();
     yield Buffer.from('rows');
   }
+  disk = new FaultyDisk({ rng: systemRng });
+  disk.makeDirectory('d');
   snapshots = new GroupSnapshots({
     group: 9,
-    disk: new FaultyDisk({ rng: systemRng }),
+    disk,
     directory: 'd',
     machine: {
       exportState: () => Promise.resolve({ index: 7, chunks: chunks() }),
@@ -78,4 +81,36 @@ test('a follower that has started again ends the wait', () => {
 test('a leader that steps down waits no longer', () => {
   snapshots.stopSending();
   expect([snapshots.isSending, reports]).toEqual([false, []]);
+});
+
+test('a snapshot that is whole is taken as it is, whatever part of another one has come behind it', async () => {
+  const part = (from: number, number: number, chunk: string, term: number): void => {
+    const message = {
+      type: chunk === '' ? MessageType.snapshot : SnapshotType.chunk,
+      ...{ from, to: 1, term, context: encodeNumbers(1, number) },
+      snapshot: chunk === '' ? { index: 7, term } : undefined,
+    } as Message;
+    const payloads = chunk === '' ? [] : [Buffer.from(chunk)];
+    snapshots.receive({ group: 9, incarnation: 1, message, payloads });
+  };
+  const taken = async (term: number): Promise<string> => {
+    const parts: string[] = [];
+    const staging = snapshots.take({ index: 7, term } as Snapshot);
+    for await (const chunk of staging.chunks()) parts.push(Buffer.from(chunk).toString());
+    staging.remove();
+    return parts.join();
+  };
+  part(2, 0, 'rows of 2', 1);
+  part(2, 1, '', 1);
+  part(3, 0, 'rows of 3', 2);
+  expect(await taken(1)).toBe('rows of 2');
+  part(3, 1, 'more of 3', 2);
+  part(3, 2, '', 2);
+  expect(await taken(2)).toBe('rows of 3,more of 3');
+  // What the engine does not want is dropped.
+  part(2, 0, 'rows of 2', 1);
+  part(2, 1, '', 1);
+  expect(disk.list('d')).toHaveLength(1);
+  snapshots.endTick();
+  expect(disk.list('d')).toEqual([]);
 });

@@ -1,7 +1,7 @@
 // Snapshots of a group in progress: those sent to followers that are too far behind, and the snapshot being received.
 
 import type { Disk } from '../../../universal-row/environment.ts';
-import type { Message } from '../engine/frames.ts';
+import type { Message, Snapshot } from '../engine/frames.ts';
 import { isDiskFull } from '../wal/log-errors.ts';
 import type { PeerMessage } from './peer-message.ts';
 import { decodeNumbers, encodeNumbers, SnapshotSender, SnapshotType } from './snapshot-sender.ts';
@@ -37,6 +37,13 @@ interface Install {
   ticks: number;
 }
 
+/** A snapshot that was received as a whole and given to the engine, which may not want it. */
+interface Received {
+  readonly index: number;
+  readonly term: number;
+  readonly staging: SnapshotStaging;
+}
+
 const noBytes = new Uint8Array(0);
 const askTicks = 20;
 /** Ticks after which a follower without an answer to its snapshot is asked what it has. */
@@ -51,7 +58,10 @@ export class GroupSnapshots {
    * heartbeat of an install that takes seconds. So it is told nothing until the follower has the state.
    */
   readonly #installs = new Map<number, Install>();
+  /** The snapshot being received. */
   #staging: SnapshotStaging | undefined;
+  /** Those of this tick. The parts of another leader's may come before the engine has taken the first. */
+  #received: Received[] = [];
   #nextId = 1;
   #closed = false;
 
@@ -119,8 +129,13 @@ export class GroupSnapshots {
     const chunk = message.type === SnapshotType.chunk ? payloads[0] : undefined;
     const isNext = this.#stage(key, number, chunk);
     const staging = this.#staging?.sender === key ? this.#staging : undefined;
-    const isWhole = isNext && message.type !== SnapshotType.chunk;
-    if (staging && isWhole) staging.next++;
+    const { snapshot } = message;
+    const isWhole = isNext && staging !== undefined && snapshot !== undefined;
+    if (isWhole) {
+      staging.next++;
+      this.#received.push({ index: snapshot.index, term: snapshot.term, staging });
+      this.#staging = undefined;
+    }
     const context = encodeNumbers(id, staging?.next ?? 0);
     const answer = { ...message, type: SnapshotType.answer, snapshot: undefined, context };
     this.#p.post({ ...answer, to: message.from, from: message.to, reject: !staging }, []);
@@ -157,12 +172,17 @@ export class GroupSnapshots {
     }
   }
 
-  /** The complete snapshot, which the engine has accepted. */
-  take(): SnapshotStaging {
-    const staging = this.#staging;
-    if (staging === undefined) throw new Error('the state of a snapshot is missing');
-    this.#staging = undefined;
+  /** The state of the snapshot that the engine has accepted. */
+  take({ index, term }: Snapshot): SnapshotStaging {
+    const at = this.#received.findIndex((one) => one.index === index && one.term === term);
+    if (at === -1) throw new Error('the state of a snapshot is missing');
+    const [{ staging }] = this.#received.splice(at, 1) as [Received];
     return staging;
+  }
+
+  /** The engine has accepted what it wanted. */
+  endTick(): void {
+    for (const { staging } of this.#received.splice(0)) staging.remove();
   }
 
   /** The leadership is over. */
@@ -176,6 +196,7 @@ export class GroupSnapshots {
     this.stopSending();
     this.#staging?.remove();
     this.#staging = undefined;
+    this.endTick();
   }
 
   async #begin(message: Message): Promise<void> {

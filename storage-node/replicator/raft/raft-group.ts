@@ -424,7 +424,7 @@ export class RaftGroup implements ProposalLog {
         case MessageType.storageAppend: {
           const entries = [...this.#sole.unwritten(message.entries)];
           const payloads = entries.map((entry) => this.#payloadOf(entry));
-          const staging = message.snapshot && this.#snapshots.take();
+          const staging = message.snapshot && this.#snapshots.take(message.snapshot);
           write = { message: { ...message, entries }, gated, payloads, staging };
           break;
         }
@@ -457,6 +457,7 @@ export class RaftGroup implements ProposalLog {
   /** No more messages or Readies are left of this tick. */
   endTick(): void {
     this.#received.clear();
+    this.#snapshots.endTick();
   }
 
   /**
