@@ -63,6 +63,7 @@ export class LocalNodes {
   readonly #nodes: LocalNode[] = [];
   /** Messages of nodes that failed. */
   readonly #failures: string[] = [];
+  #isKept = false;
 
   private constructor(options: LocalNodesOptions) {
     this.#options = options;
@@ -190,6 +191,12 @@ export class LocalNodes {
     }
   }
 
+  /** The nodes' directories stay when they are stopped. Returns where they are. */
+  keep(): string {
+    this.#isKept = true;
+    return this.#directory;
+  }
+
   /** Throws when a node has ended by a failure of its own. */
   async stop(): Promise<void> {
     for (const { child } of this.#nodes) {
@@ -199,7 +206,7 @@ export class LocalNodes {
       await gone;
     }
     this.proxies.close();
-    rmSync(this.#directory, { recursive: true, force: true });
+    if (!this.#isKept) rmSync(this.#directory, { recursive: true, force: true });
     const failures = this.#failures.splice(0);
     if (failures.length > 0) throw new Error(`nodes have failed:\n${failures.join('\n')}`);
   }

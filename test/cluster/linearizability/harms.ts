@@ -62,23 +62,32 @@ const harms: Record<string, Harm> = {
   },
 };
 
-/** Until `isOver`; resolves to how often each harm was done. All nodes run then, and hear each other. */
+/** A harm that was done. Times are milliseconds of `performance.now`. */
+interface Harmed {
+  readonly kind: string;
+  readonly from: number;
+  to: number;
+}
+
+/** Until `isOver`; resolves to the harms that were done. All nodes run then, and hear each other. */
 export async function harm(
   of: LocalNodes,
   random: Random,
   longestMs: number,
   isOver: () => boolean,
-): Promise<Map<string, number>> {
-  const done = new Map<string, number>();
+): Promise<Harmed[]> {
+  const done: Harmed[] = [];
   while (!isOver()) {
     await pause(300 + random.below(1500));
     const kind = random.pick(Object.keys(harms));
-    done.set(kind, (done.get(kind) ?? 0) + 1);
+    const one = { kind, from: performance.now(), to: Infinity };
+    done.push(one);
     try {
       await harms[kind]!(of, random, 500 + random.below(longestMs - 500));
     } finally {
       of.proxies.heal();
     }
+    one.to = performance.now();
   }
   return done;
 }

@@ -1,5 +1,5 @@
 // Judges a history of operations on keys: reads one JSON object a line from standard input and prints `ok`, or `illegal`
-// and the key whose history no single copy could have given. The judge is porcupine.
+// and the keys whose histories no single copy could have given. The judge is porcupine.
 //
 //	{"client":3,"key":"r1","op":"set","value":"7","call":120,"return":340}
 //	{"client":3,"key":"r1","op":"get","result":"7","call":…,"return":…}
@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -77,15 +78,24 @@ func main() {
 		}
 		byKey[one.Key] = append(byKey[one.Key], one)
 	}
+	var illegal, undecided []string
 	for key, history := range byKey {
 		switch porcupine.CheckOperationsTimeout(model, intervals(history), 2*time.Minute) {
 		case porcupine.Illegal:
-			fmt.Println("illegal", key)
-			os.Exit(1)
+			illegal = append(illegal, key)
 		case porcupine.Unknown:
-			fmt.Println("undecided", key)
-			os.Exit(1)
+			undecided = append(undecided, key)
 		}
+	}
+	sort.Strings(illegal)
+	sort.Strings(undecided)
+	switch {
+	case len(illegal) > 0:
+		fmt.Println("illegal", strings.Join(illegal, " "))
+		os.Exit(1)
+	case len(undecided) > 0:
+		fmt.Println("undecided", strings.Join(undecided, " "))
+		os.Exit(1)
 	}
 	fmt.Println("ok")
 }

@@ -22,6 +22,8 @@ export interface Operation {
   result?: string;
   call: number;
   return?: number;
+  /** Where the outcome is unknown: what the client was told, and when. */
+  error?: { at: number; text: string };
 }
 
 const nanoseconds = (): number => Math.round(performance.now() * 1e6);
@@ -59,7 +61,10 @@ export class Workload {
           this.history.push({ ...operation, result, return: nanoseconds() });
       } catch (error) {
         const isRead = op === 'get' || op === 'list';
-        if (!isRead && !notDone.test((error as Error).message)) this.history.push(operation);
+        const text = (error as Error).message;
+        if (!isRead && !notDone.test(text)) {
+          this.history.push({ ...operation, error: { at: nanoseconds(), text } });
+        }
         await pause(20, key);
       }
       await pause(random.below(this.#pauseMs));
