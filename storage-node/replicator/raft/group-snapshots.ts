@@ -39,8 +39,7 @@ interface Install {
 
 /** A snapshot that was received as a whole and given to the engine, which may not want it. */
 interface Received {
-  readonly index: number;
-  readonly term: number;
+  readonly snapshot: Snapshot;
   readonly staging: SnapshotStaging;
 }
 
@@ -60,8 +59,8 @@ export class GroupSnapshots {
   readonly #installs = new Map<number, Install>();
   /** The snapshot being received. */
   #staging: SnapshotStaging | undefined;
-  /** Those of this tick. The parts of another leader's may come before the engine has taken the first. */
-  #received: Received[] = [];
+  /** Those received in this tick. A part of another leader's may come before the engine has taken the first. */
+  readonly #received: Received[] = [];
   #nextId = 1;
   #closed = false;
 
@@ -133,7 +132,7 @@ export class GroupSnapshots {
     const isWhole = isNext && staging !== undefined && snapshot !== undefined;
     if (isWhole) {
       staging.next++;
-      this.#received.push({ index: snapshot.index, term: snapshot.term, staging });
+      this.#received.push({ snapshot, staging });
       this.#staging = undefined;
     }
     const context = encodeNumbers(id, staging?.next ?? 0);
@@ -174,7 +173,9 @@ export class GroupSnapshots {
 
   /** The state of the snapshot that the engine has accepted. */
   take({ index, term }: Snapshot): SnapshotStaging {
-    const at = this.#received.findIndex((one) => one.index === index && one.term === term);
+    const at = this.#received.findIndex(
+      ({ snapshot }) => snapshot.index === index && snapshot.term === term,
+    );
     if (at === -1) throw new Error('the state of a snapshot is missing');
     const [{ staging }] = this.#received.splice(at, 1) as [Received];
     return staging;

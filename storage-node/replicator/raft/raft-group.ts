@@ -395,7 +395,8 @@ export class RaftGroup implements ProposalLog {
       // one at a time.
       if (this.#log.isInstalling || !this.#snapshots.receive(peer)) return true;
     }
-    if (carried.length > 0) this.#p.touch();
+    // What came with it is dropped at the end of the tick.
+    if (carried.length > 0 || message.snapshot) this.#p.touch();
     for (const [i, { term, index }] of carried.entries()) {
       this.#received.set(`${term}:${index}`, payloads[i]!);
     }
