@@ -15,7 +15,7 @@ import { connectOnce } from '../support/polyrow-cluster.ts';
 import { Random } from '../support/random.ts';
 import { seedFrom } from '../support/seed.ts';
 import { Accounts } from './linearizability/accounts.ts';
-import { harm } from './linearizability/harms.ts';
+import { harm, type HarmDone } from './linearizability/harms.ts';
 import { judge, judgeTool, type Operation, Workload } from './linearizability/workload.ts';
 
 const dist = process.env['DIST_DIR'] ?? fileURLToPath(new URL('../../dist', import.meta.url));
@@ -43,17 +43,15 @@ function connect(port: number): Redis {
   return client;
 }
 
-/** A history is not made a second time by its seed: all that may tell why some keys are wrong. */
+/** A history is not made a second time by its seed: all that may tell what went wrong. */
 function explain(
   history: readonly Operation[],
   keys: readonly string[],
-  harms: readonly { kind: string; from: number; to: number }[],
+  harms: readonly HarmDone[],
   directory: string,
 ): void {
-  const wrong = history.filter(({ key }) => keys.includes(key));
-  const begin = Math.min(...wrong.map(({ call }) => call)) / 1e6;
-  const near = harms.filter(({ from, to }) => to > begin - 10_000 && from < begin + 30_000);
-  for (const one of [...near, ...wrong]) console.log(JSON.stringify(one));
+  const operations = history.filter(({ key }) => keys.includes(key));
+  for (const one of [...harms, ...operations]) console.log(JSON.stringify(one));
   console.log(`the nodes' directories are in ${directory}`);
 }
 
@@ -87,7 +85,7 @@ test.skipIf('missing' in tool)(
     await accounts.close(connect(ports[1]!));
     const { path } = tool as { path: string };
     const counts: Record<string, number> = {};
-    for (const { kind } of harms) counts[kind] = (counts[kind] ?? 0) + 1;
+    for (const one of harms) counts[one.harm] = (counts[one.harm] ?? 0) + 1;
     const found = {
       verdict: await judge(path, work.history),
       wrong: accounts.wrong,
@@ -96,8 +94,8 @@ test.skipIf('missing' in tool)(
       harms: counts,
     };
     if (isFull) console.log(JSON.stringify(found));
-    const [, keys] = /^illegal (.+)$/.exec(found.verdict) ?? [];
-    if (keys !== undefined) explain(work.history, keys.split(' '), harms, cluster.keep());
+    const isWrong = found.verdict !== 'ok' || found.wrong.length > 0;
+    if (isWrong) explain(work.history, found.verdict.split(' ').slice(1), harms, cluster.keep());
     expect(found).toMatchObject({ verdict: 'ok', wrong: [] });
   },
   (seconds * 2 + 300) * 1000,

@@ -4,6 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { LocalNodes } from '../../../bench/cluster/local-nodes.ts';
 import type { Random } from '../../support/random.ts';
+import { nanoseconds } from './workload.ts';
 
 type Harm = (of: LocalNodes, random: Random, ms: number) => Promise<void>;
 
@@ -62,11 +63,11 @@ const harms: Record<string, Harm> = {
   },
 };
 
-/** A harm that was done. Times are milliseconds of `performance.now`. */
-interface Harmed {
-  readonly kind: string;
+/** A harm that was done. Times in nanoseconds, as those of operations. */
+export interface HarmDone {
+  readonly harm: string;
   readonly from: number;
-  to: number;
+  readonly to: number;
 }
 
 /** Until `isOver`; resolves to the harms that were done. All nodes run then, and hear each other. */
@@ -75,19 +76,18 @@ export async function harm(
   random: Random,
   longestMs: number,
   isOver: () => boolean,
-): Promise<Harmed[]> {
-  const done: Harmed[] = [];
+): Promise<HarmDone[]> {
+  const done: HarmDone[] = [];
   while (!isOver()) {
     await pause(300 + random.below(1500));
     const kind = random.pick(Object.keys(harms));
-    const one = { kind, from: performance.now(), to: Infinity };
-    done.push(one);
+    const from = nanoseconds();
     try {
       await harms[kind]!(of, random, 500 + random.below(longestMs - 500));
     } finally {
       of.proxies.heal();
     }
-    one.to = performance.now();
+    done.push({ harm: kind, from, to: nanoseconds() });
   }
   return done;
 }

@@ -26,7 +26,7 @@ export interface Operation {
   error?: { at: number; text: string };
 }
 
-const nanoseconds = (): number => Math.round(performance.now() * 1e6);
+export const nanoseconds = (): number => Math.round(performance.now() * 1e6);
 
 /** Errors that say that nothing was done. */
 const notDone = /^CLUSTERDOWN|isn't writeable/;
