@@ -1,6 +1,6 @@
 // Clients on all nodes read, write, compare and set, append, and move amounts between accounts, while nodes are killed,
 // stopped and cut off from each other at random. The history of each key must be one that a single copy could have given;
-// porcupine is the judge. Nothing may be in two accounts at once, or in none.
+// porcupine is the judge. Nothing may be in two accounts at once, or in none. At the end every replica has the same rows.
 //
 //   SECONDS=3600 npx vitest run test/cluster/linearizability.test.ts     the full form
 //
@@ -83,20 +83,24 @@ test.skipIf('missing' in tool)(
     const [harms] = await Promise.all([harming, ...running]);
     await work.readAll(connect(ports[0]!));
     await accounts.close(connect(ports[1]!));
+    const differing: string[] = [];
+    for (const port of ports) differing.push(...(await work.differing(connect(port), 30_000)));
     const { path } = tool as { path: string };
     const counts: Record<string, number> = {};
     for (const one of harms) counts[one.harm] = (counts[one.harm] ?? 0) + 1;
     const found = {
       verdict: await judge(path, work.history),
       wrong: accounts.wrong,
+      differing,
       operations: work.history.length,
       moves: accounts.moves,
       harms: counts,
     };
     if (isFull) console.log(JSON.stringify(found));
-    const isWrong = found.verdict !== 'ok' || found.wrong.length > 0;
-    if (isWrong) explain(work.history, found.verdict.split(' ').slice(1), harms, cluster.keep());
-    expect(found).toMatchObject({ verdict: 'ok', wrong: [] });
+    const isWrong = found.verdict !== 'ok' || found.wrong.length > 0 || differing.length > 0;
+    const keys = [...found.verdict.split(' ').slice(1), ...differing];
+    if (isWrong) explain(work.history, keys, harms, cluster.keep());
+    expect(found).toMatchObject({ verdict: 'ok', wrong: [], differing: [] });
   },
   (seconds * 2 + 300) * 1000,
 );

@@ -88,6 +88,33 @@ export class Workload {
     }
   }
 
+  /**
+   * Keys whose rows at a node's own replica are not those that `readAll` has read, once no client writes any more. A
+   * wrong replica that did not lead since would not show in the history.
+   */
+  async differing(redis: Redis, patienceMs: number): Promise<string[]> {
+    const last = new Map<string, string>();
+    for (const { key, op, result } of this.history) {
+      if ((op === 'get' || op === 'list') && result !== undefined) last.set(key, result);
+    }
+    const end = performance.now() + patienceMs;
+    for (;;) {
+      const differing: string[] = [];
+      try {
+        await redis.call('CONSISTENCY', 'EVENTUAL');
+        for (const [key, result] of last) {
+          const op = key.startsWith('list') ? 'list' : 'get';
+          const here = await send(redis, { client: 0, key, op, call: 0 });
+          if (here !== result) differing.push(key);
+        }
+        if (differing.length === 0 || performance.now() > end) return differing;
+      } catch (error) {
+        if (performance.now() > end) throw error;
+      }
+      await pause(500);
+    }
+  }
+
   #choose(client: number, random: Random): Operation {
     const call = nanoseconds();
     const op = random.pick<Operation['op']>(['set', 'get', 'get', 'cas', 'append', 'list']);
