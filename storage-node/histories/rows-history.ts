@@ -309,8 +309,10 @@ class RowsHistory {
       const key = `list${Math.floor(this.#value / 60)}`;
       const { lives } = node;
       const isHere = (): boolean => node.life !== undefined && node.lives === lives;
-      if (random.chance(0.4)) await this.#read(node, key, isHere, random);
-      else await this.#append(node, slot, key, isHere, random);
+      const draw = random.next();
+      if (draw < 0.35) await this.#read(node, key, isHere, random);
+      else if (draw < 0.8) await this.#append(node, slot, key, isHere, random);
+      else await this.#ask(node, this.#target(node, random), this.#otherWrite(random), isHere);
     }
   }
 
@@ -367,6 +369,21 @@ class RowsHistory {
     }
     if (!isHere()) told = 'unknown';
     this.#done.push({ key, value, call, answer: ++this.#time, result: undefined, told });
+  }
+
+  /** A write that is sent once. Nothing is expected of it but that all replicas have the same of it. */
+  #otherWrite(random: Random): Command {
+    const key = `k${random.below(30)}`;
+    const n = random.below(6);
+    const filled = 'x'.repeat(1 + random.below(random.chance(0.1) ? 60_000 : 400));
+    const line = random.pick([
+      ...[`put ${key} ${filled}`, `put ${key} ${filled}`, `field ${key} f${n} ${filled}`],
+      ...[`unfield ${key} f${n}`, `score ${key} m${n} ${n}`, `push ${key} HEAD e${n}`],
+      ...[`pop ${key} TAIL`, `rename ${key} k${n}`, `drop ${key}`, `drop ${key}`],
+      `expire ${key} ${1_000_000 + Math.ceil(this.#timeline.now) + random.below(900)}`,
+      random.chance(0.1) ? 'clear' : 'swap 1 2',
+    ]);
+    return commandOf(line, 1 + random.below(2));
   }
 
   /** The leader, as far as this node knows; any node otherwise. */

@@ -192,6 +192,7 @@ export class RowsNode {
     if (this.lives !== life || this.#life === undefined) return;
     if (!this.isPaused) {
       this.#ping();
+      this.#life.pod.maintain();
       this.#life.raft.tick();
       this.#schedule();
     }
