@@ -1,7 +1,11 @@
 // One history of replicated rows under faults: gateways append to lists and read them, nodes are killed, stopped and
 // cut off. What was answered must agree with the lists at the end, and all replicas with each other.
 
-import { assertSameContents, decodeSnapshot } from '../../engines/conformance/contents.ts';
+import {
+  assertSameContents,
+  decodeSnapshot,
+  type EngineContents,
+} from '../../engines/conformance/contents.ts';
 import { Action, type Command } from '../../universal-row/command.ts';
 import { once } from '../../universal-row/once.ts';
 import { copyValue } from '../../universal-row/protocol/values.ts';
@@ -44,6 +48,7 @@ const silentMs = 1700;
 const patienceMs = 4000;
 const healedMs = 60_000;
 const mostNameBytes = 12;
+const mostTries = 50;
 
 class RowsHistory {
   readonly #random: Random;
@@ -164,20 +169,29 @@ class RowsHistory {
     await this.#check();
   }
 
-  async #check(): Promise<void> {
-    const contents: Awaited<ReturnType<typeof decodeSnapshot>>[] = [];
-    for (const { life } of this.#nodes) {
-      let isRead = false;
-      decodeSnapshot(life!.pod.parts.engine.exportSnapshot()).then(
-        (one) => {
-          contents.push(one);
-          isRead = true;
-        },
-        (error: unknown) => (this.#failure ??= error as Error),
-      );
-      await this.#runFor(healedMs, () => isRead);
+  /** All rows of each node, as of the same entry: leaders drop what expires meanwhile. */
+  async #contents(): Promise<EngineContents[]> {
+    for (let tries = 0; tries < mostTries && this.#failure === undefined; tries++) {
+      const found: { index: number; rows: EngineContents }[] = [];
+      for (const { life } of this.#nodes) {
+        const read = async (): Promise<void> => {
+          const { index, batches } = await life!.pod.committedRows(() => true);
+          found.push({ index, rows: await decodeSnapshot(batches) });
+        };
+        read().catch((error: unknown) => (this.#failure ??= error as Error));
+      }
+      await this.#runFor(healedMs, () => found.length === this.#nodes.length);
+      if (this.#failure !== undefined) break;
+      if (found.length < this.#nodes.length) throw new Error('the rows of a node cannot be read');
+      if (found.every(({ index }) => index === found[0]!.index)) {
+        return found.map(({ rows }) => rows);
+      }
     }
-    if (this.#failure !== undefined) return;
+    throw this.#failure ?? new Error('the replicas are not at one entry');
+  }
+
+  async #check(): Promise<void> {
+    const contents = await this.#contents();
     for (const one of contents.slice(1)) assertSameContents(one, contents[0]!, 'rows of a replica');
     const keys = new Set(this.#done.map(({ key }) => key));
     for (const key of keys) {
