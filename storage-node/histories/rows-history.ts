@@ -7,7 +7,7 @@ import {
   type EngineContents,
 } from '../../engines/conformance/contents.ts';
 import { Action, type Command } from '../../universal-row/command.ts';
-import { once } from '../../universal-row/once.ts';
+import { mostSlots, once } from '../../universal-row/once.ts';
 import { copyValue } from '../../universal-row/protocol/values.ts';
 import { WireReader } from '../../universal-row/protocol/wire.ts';
 import { Shape } from '../../universal-row/rows.ts';
@@ -41,8 +41,6 @@ interface Done {
 
 const nodeNumbers = [1, 2, 3];
 const clientsPerNode = 3;
-/** See once.ts. */
-const slotsPerSequence = 65_536;
 /** A gateway gives up a silent node after so long, and a write after `patienceMs`. */
 const silentMs = 1700;
 const patienceMs = 4000;
@@ -357,7 +355,7 @@ class RowsHistory {
     const line = `append ${key} ${value}${'x'.repeat(random.below(1 + this.#payload))}`;
     const write = {
       ...{ node: node.number, incarnation: node.lives, first: 0 },
-      number: ++this.#sequence * slotsPerSequence + slot,
+      number: ++this.#sequence * mostSlots + slot,
     };
     const call = ++this.#time;
     const deadline = this.#timeline.now + patienceMs;
