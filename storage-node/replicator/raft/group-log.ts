@@ -235,6 +235,9 @@ export class GroupLog {
     const isPromise = hasHardState && (term !== this.#term || vote !== this.#vote);
     if (hasHardState) [this.#term, this.#vote] = [term, vote];
     let isNew = false;
+    const first = entries[0]?.index ?? Infinity;
+    // The entries from there on are replaced.
+    this.lastChange = Math.min(this.lastChange, first - 1);
     for (const entry of entries) {
       if (entry.term !== this.#entryTerm) isNew = true;
       this.#entryTerm = entry.term;

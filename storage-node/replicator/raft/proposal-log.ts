@@ -10,6 +10,8 @@ export interface ProposalListener {
   onOutcome(position: number, outcome: Outcome, index: number): void;
   /** The role, or the leader's replica id, has changed; 0 when no leader is known. */
   onRole(role: LogRole, leader: number): void;
+  /** The change of members for which proposals had to wait is done. */
+  onRelease?(): void;
 }
 
 export interface ProposalLogStatus {

@@ -83,6 +83,10 @@ export class RaftGroup implements ProposalLog {
   #ticks = 0;
   #unknownAt = Infinity;
   #unknownBefore = 0;
+  /** The engine may have a change of members, or the end of a joint one, that it has not given out to be written yet. */
+  #isChangeDue = false;
+  /** Proposals may wait for a change of members. */
+  #mayWait = false;
   #timeouts: { at: number; then: () => void }[] = [];
   #closed = false;
 
@@ -106,6 +110,9 @@ export class RaftGroup implements ProposalLog {
         this.#liftFence();
         this.#reads.applied();
         this.#kept.checkpointIfDue();
+        // The engine now ends a joint change; not while the leadership is handed over.
+        this.#isChangeDue ||= this.#applier.conf.outgoing.length > 0;
+        this.#endWait();
         if (isOwn) this.#commit = Math.max(this.#commit, this.#applier.index);
         else touch();
       },
@@ -212,7 +219,10 @@ export class RaftGroup implements ProposalLog {
     const pending = this.pendingBytes;
     if (pending > 0 && pending + length > limits.maxPendingBytes) return Refusal.overloaded;
     if (this.#p.isFull()) return Refusal.overloaded;
-    if (this.#batchBytes + length > limits.maxEntryBytes) this.#propose();
+    if (this.#batchBytes + length > limits.maxEntryBytes) {
+      if (this.mustWait) return Refusal.overloaded;
+      this.#propose();
+    }
     const position = this.#proposals.take();
     if (this.#batch.length === 0) this.#batchFirst = position;
     this.#batch.push(isShared ? new Uint8Array(payload) : payload);
@@ -222,11 +232,34 @@ export class RaftGroup implements ProposalLog {
     return position;
   }
 
-  /** As `propose`, of an entry of its own, at once. Refused, too, where the engine drops it, as during a transfer. */
+  /**
+   * As `propose`, of an entry of its own, at once. Refused, too, where it must wait, or the engine drops it, as during a
+   * transfer.
+   */
   proposeAlone(payload: Uint8Array): number {
+    if (this.mustWait) return this.#role === Role.leader ? Refusal.overloaded : Refusal.notLeader;
     this.#propose();
     const position = this.#add(payload, false);
     return position < 0 || this.#propose() ? position : Refusal.overloaded;
+  }
+
+  /**
+   * Whether this leader proposes nothing now, because members change. An entry behind such a change could reach voters
+   * that it removes, and not those that stay and do not know yet that the change is committed. The former would campaign
+   * no more, the latter would not get their votes, and the group would have no leader again. `onRelease` tells the end.
+   */
+  get mustWait(): boolean {
+    if (this.#role !== Role.leader) return false;
+    return this.#isChangeDue || this.#log.lastChange > this.#applier.index;
+  }
+
+  /** With the last change applied, proposals wait no longer. */
+  #endWait(): void {
+    const hasWaited = this.#mayWait;
+    this.#mayWait = this.mustWait;
+    if (!hasWaited || this.#mayWait) return;
+    this.#p.touch();
+    this.#p.listener.onRelease?.();
   }
 
   readBarrier(then: (isSafe: boolean) => void): void {
@@ -281,17 +314,22 @@ export class RaftGroup implements ProposalLog {
   }
 
   changeMembers(changes: readonly MemberChange[]): boolean {
-    if (this.#role !== Role.leader || this.#applier.conf.outgoing.length > 0) return false;
+    if (this.#role !== Role.leader || this.mustWait) return false;
     const type = {
       voter: ConfChangeType.addVoter,
       learner: ConfChangeType.addLearner,
       removed: ConfChangeType.remove,
     };
     this.#quiescence.active();
+    // Entries of this tick go before the change.
+    this.#propose();
     this.#sole.close();
     const list = changes.map(({ replica, to }) => ({ type: type[to], id: replica }));
     this.#p.touch();
-    return this.#isTaken(() => this.#p.engine.proposeConfChange(this.handle, list, 0));
+    if (!this.#isTaken(() => this.#p.engine.proposeConfChange(this.handle, list, 0))) return false;
+    this.#isChangeDue = true;
+    this.#mayWait = true;
+    return true;
   }
 
   status(): ProposalLogStatus {
@@ -459,6 +497,8 @@ export class RaftGroup implements ProposalLog {
   endTick(): void {
     this.#received.clear();
     this.#snapshots.endTick();
+    this.#isChangeDue = false;
+    this.#endWait();
   }
 
   /**
@@ -586,7 +626,7 @@ export class RaftGroup implements ProposalLog {
   }
 
   #propose(): boolean {
-    if (this.#batch.length === 0) return true;
+    if (this.#batch.length === 0 || this.mustWait) return true;
     const first = this.#batchFirst;
     const proposals = this.#batch.length;
     const payload = joinProposals(this.#batch);
@@ -623,6 +663,8 @@ export class RaftGroup implements ProposalLog {
       this.#unknownBefore = this.#proposals.next;
       this.#p.time();
     }
+    this.#isChangeDue = false;
+    this.#mayWait = role === Role.leader;
     this.#role = role;
     this.#leader = leader;
     this.#p.led(leader !== 0);

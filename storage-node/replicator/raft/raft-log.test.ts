@@ -40,7 +40,7 @@ class ModelPod implements LogListener {
     this.#isEager = isEager;
   }
 
-  async start(root: string, links: Links): Promise<void> {
+  async start(root: string, links: Links, electionTicks: number): Promise<void> {
     this.host = await RaftHost.open({
       disk: realDisk,
       directory: join(root, String(this.node)),
@@ -50,7 +50,7 @@ class ModelPod implements LogListener {
         throw error;
       },
       tickMs: 5,
-      electionTicks: 10,
+      electionTicks,
       heartbeatTicks: 2,
       module,
       limits: { keptEntries: 5, readTicks: 40 },
@@ -152,11 +152,11 @@ afterEach(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-async function start(isEager = false): Promise<Links> {
+async function start(isEager = false, electionTicks = 10): Promise<Links> {
   root = mkdtempSync(join(tmpdir(), 'raft-log-'));
   const links = new Links();
   pods = nodeNumbers.map((node) => new ModelPod(node, isEager));
-  for (const pod of pods) await pod.start(root, links);
+  for (const pod of pods) await pod.start(root, links, electionTicks);
   await until(() => pods.some(({ role }) => role === 'leader'));
   return links;
 }
@@ -241,6 +241,29 @@ test('ticks that find entries under way become one entry', async () => {
   for (const { rows } of others) expect(rows).toContain('open');
 });
 
+test('ticks wait for a change of members, and none is lost', async () => {
+  // A busy machine must not cause an election.
+  await start(false, 400);
+  const one = leader()!;
+  const { log } = one;
+  const out = pods.find((pod) => pod !== one)!;
+  const change = [{ replica: replicaId(out.node), to: 'removed' }] as const;
+  expect(log.changeMembers(change)).toBe(true);
+  expect(log.changeMembers(change)).toBe(false);
+  const outcomes = Array.from({ length: 5 }, (_, i) => one.write([`a${i}`]));
+  // The change may end while a tick is under way, which has written and has no position yet.
+  log.begin();
+  log.writer.pos += log.writer.buf.write('open;', log.writer.pos);
+  log.end();
+  await until(() => log.status().replication!.members.voters.length === 2);
+  expect(one.rows).toEqual([]);
+  outcomes.push(one.write(['end']));
+  expect(new Set(await Promise.all(outcomes))).toEqual(new Set(['committed']));
+  const other = pods.find((pod) => pod !== one && pod !== out)!;
+  await until(() => other.rows.at(-1) === 'end');
+  expect(other.rows).toEqual(['a0', 'a1', 'a2', 'a3', 'a4', 'open', 'end']);
+});
+
 test('what an entry takes of the log is counted, for checkpoints are due by it', async () => {
   await start();
   const writer = leader()!;
@@ -272,7 +295,7 @@ test('what was applied is read back, and a pod that opens again is told the rest
   // Its engine had a checkpoint of half of it.
   other.index -= 5;
   other.rows = other.rows.slice(0, 10);
-  await other.start(root, links);
+  await other.start(root, links, 10);
   await until(() => other.rows.length === 20);
   expect(other.rows).toEqual(leader()?.rows ?? []);
 });

@@ -125,6 +125,7 @@ export class RaftLog implements PartitionLog {
       listener: {
         onOutcome: (position, outcome) => this.#proposalEnded(position, outcome),
         onRole: (role, leader) => this.#roleChanged(role, leader),
+        onRelease: () => this.#released(),
       },
     });
     this.#group.keepAfter = this.#keepAfter;
@@ -361,7 +362,7 @@ export class RaftLog implements PartitionLog {
 
   #proposeGathered(group: RaftGroup): void {
     const isLarge = this.#entry.writer.pos >= mostGatheredBytes;
-    if (this.#proposed - this.#ended >= mostUnderWay && !isLarge) return;
+    if (group.mustWait || (this.#proposed - this.#ended >= mostUnderWay && !isLarge)) return;
     const ticks = this.#gathered;
     const entry = this.#entry.take(this.#time)!;
     this.#gathered = [];
@@ -374,6 +375,13 @@ export class RaftLog implements PartitionLog {
     }
     this.#proposed = proposal;
     for (const tick of ticks) tick.proposal = proposal;
+  }
+
+  #released(): void {
+    if (this.#gathered.length === 0) return;
+    // As for an outcome; but no other call follows.
+    if (this.#entry.count === this.#gatheredCount) this.#proposeGathered(this.#group!);
+    else this.#later(() => this.#released());
   }
 
   /** Collected writes that were not proposed are lost, with those of a tick in progress. */

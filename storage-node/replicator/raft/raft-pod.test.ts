@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
-import { FrameError } from '../engine/frames.ts';
+import { EntryKind, FrameError } from '../engine/frames.ts';
 import { Refusal } from './proposal-log.ts';
 import { joinProposals, splitProposals } from './entry-reference.ts';
 import { decodePeerMessage } from './peer-message.ts';
@@ -176,6 +176,35 @@ test('members are replaced, and a replica that is removed is forgotten', async (
   leader.group.propose(Buffer.from('of two'));
   await all.tick(5);
   expect(leader.outcomes).toEqual([[1, 'committed']]);
+});
+
+test('nothing is proposed behind a change of members until that is applied', async () => {
+  const all = await pods(3);
+  const { leader } = all;
+  const { group } = leader;
+  const others = all.pods.filter((pod) => pod !== leader);
+  const first = group.status().lastIndex + 1;
+  group.propose(Buffer.from('before'));
+  // A joint change, which leaves by an entry of its own.
+  const removed = others.map(({ replica }) => ({ replica, to: 'removed' }) as const);
+  expect(group.changeMembers(removed)).toBe(true);
+  expect(group.changeMembers(removed)).toBe(false);
+  expect(group.proposeAlone(Buffer.from('alone'))).toBe(Refusal.overloaded);
+  for (let i = 0; i < 5; i++) {
+    group.propose(Buffer.from(`tick ${i}`));
+    await all.tick(1);
+  }
+  await all.tick(5);
+  expect(group.status().members).toMatchObject({ voters: [leader.replica], outgoing: [] });
+  const kinds = group.storedEntries().filter(({ index }) => index >= first);
+  expect(kinds.slice(0, 4).map(({ kind }) => kind)).toEqual([
+    EntryKind.normal,
+    EntryKind.confChange,
+    EntryKind.confChange,
+    EntryKind.normal,
+  ]);
+  expect(leader.machine.applied).toHaveLength(6);
+  expect(leader.outcomes.every(([, outcome]) => outcome === 'committed')).toBe(true);
 });
 
 describe('a group in which nothing happens sleeps', () => {

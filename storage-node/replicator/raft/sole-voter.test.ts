@@ -115,7 +115,7 @@ test('a replica that joins has all of them, and so has the log after it has left
   // Others of the same tick are written before the change and after it.
   first.group.proposeAlone(Buffer.from('before'));
   expect(first.group.changeMembers([{ replica: second.replica, to: 'voter' }])).toBe(true);
-  first.group.proposeAlone(Buffer.from('after'));
+  first.group.propose(Buffer.from('after'));
   await all.tick(20);
   await write(all, first, texts(10, 15));
   const expected = [...texts(0, 10), 'before', 'after', ...texts(10, 15)];
