@@ -55,8 +55,9 @@ interface ClusterRowsOptions {
   readonly data: PlaneCluster;
   /** Path of this plane in the data directory. */
   readonly directory: string;
-  /** The settings `wal.fsync` and `wal.accept-loss`. */
+  /** The settings `wal.fsync`, `wal.segment-bytes` and `wal.accept-loss`. */
   readonly fsync: FsyncPolicy;
+  readonly segmentBytes: number;
   readonly acceptLoss: boolean;
   readonly newEngine: (model: TableModel, directory: string) => Promise<Engine>;
   /** How a pod of this model is made. */
@@ -153,11 +154,11 @@ export class ClusterRows implements Elsewhere {
   readonly #timer: NodeJS.Timeout;
 
   static async open(options: ClusterRowsOptions): Promise<ClusterRows> {
-    const { data, directory, report, fatal, fsync, acceptLoss } = options;
+    const { data, directory, report, fatal, fsync, segmentBytes, acceptLoss } = options;
     // Replicas open only once a view was given, and by then this stands.
     const self: { rows: ClusterRows | undefined } = { rows: undefined };
     const groups = await PlaneGroups.open<Pod>({
-      ...{ data, directory, report, fatal, fsync, acceptLoss },
+      ...{ data, directory, report, fatal, fsync, segmentBytes, acceptLoss },
       isHere: ({ model }) => model !== 'tsm',
       addressOf: ({ addresses }) => addresses.redis,
       open: (replica) => openPod(options, replica),

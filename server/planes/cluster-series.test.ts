@@ -1,7 +1,7 @@
 // Three nodes in one process that keep one tenant's time series, each with an InfluxDB listener of its own, while the one
 // that leads goes and comes back.
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
@@ -73,6 +73,20 @@ async function followers(): Promise<[Node, Node]> {
   await until(() => all.every(({ series }) => series.podOf(0)!.isWithin(bounds)));
   return all as [Node, Node];
 }
+
+test('the log of each node has segments of the size that the settings say', async () => {
+  await startAll();
+  const segments = (): number[] =>
+    [1, 2, 3].map(
+      (number) =>
+        readdirSync(join(root, String(number), 'wal')).filter((name) => name.startsWith('seg-'))
+          .length,
+    );
+  expect(segments()).toEqual([1, 1, 1]);
+  const text = 'x'.repeat(30_000);
+  for (let i = 0; i < 4; i++) await write(nodes[0]!, `m text="${text}" ${i + 2}`);
+  await until(() => segments().every((count) => count > 1));
+});
 
 test('the replica at hand answers queries that may be late, without a leader', async () => {
   await startAll();

@@ -60,8 +60,9 @@ interface ClusterSeriesOptions {
   readonly tables: InfluxTables;
   /** Path of this plane in the data directory. */
   readonly directory: string;
-  /** The settings `wal.fsync` and `wal.accept-loss`. */
+  /** The settings `wal.fsync`, `wal.segment-bytes` and `wal.accept-loss`. */
   readonly fsync: FsyncPolicy;
+  readonly segmentBytes: number;
   readonly acceptLoss: boolean;
   /** `groups`: how many of the cluster's have a replica here, which share its memory. */
   readonly newEngine: (directory: string, groups: number) => PortableSeriesEngine;
@@ -111,11 +112,11 @@ export class ClusterSeries {
   readonly #asked = new Map<number, number>();
 
   static async open(options: ClusterSeriesOptions): Promise<ClusterSeries> {
-    const { data, directory, report, fatal, fsync, acceptLoss } = options;
+    const { data, directory, report, fatal, fsync, segmentBytes, acceptLoss } = options;
     // Replicas open only once a view was given, and by then this stands.
     const self: { series: ClusterSeries | undefined } = { series: undefined };
     const groups = await PlaneGroups.open<SeriesPod>({
-      ...{ data, directory, report, fatal, fsync, acceptLoss },
+      ...{ data, directory, report, fatal, fsync, segmentBytes, acceptLoss },
       isHere: ({ model }) => model === 'tsm',
       addressOf: ({ addresses }) => addresses.influx,
       open: (replica) => self.series!.openPod(replica),

@@ -185,6 +185,7 @@ async function joinCluster(of: PlaneCluster): Promise<ClusterSeries> {
     tables,
     directory: resolve(config['data-dir'], 'cluster', 'influx'),
     fsync: live.get('wal.fsync'),
+    segmentBytes: config['wal.segment-bytes'],
     acceptLoss: config['wal.accept-loss'] === 'yes',
     newEngine,
     podOptions,

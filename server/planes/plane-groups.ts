@@ -74,8 +74,9 @@ interface PlaneGroupsOptions<P extends ReplicaPod> {
   readonly takeUnits: (pod: P, definition: GroupDefinition) => number;
   /** A replica was opened or is about to be closed. */
   readonly changed: (group: number) => void;
-  /** The settings `wal.fsync` and `wal.accept-loss`. */
+  /** The settings `wal.fsync`, `wal.segment-bytes` and `wal.accept-loss`. */
   readonly fsync: FsyncPolicy;
+  readonly segmentBytes: number;
   readonly acceptLoss: boolean;
   readonly report: Report;
   readonly fatal: (error: unknown) => void;
@@ -114,7 +115,7 @@ export class PlaneGroups<P extends ReplicaPod> {
   #leased: ReadonlySet<number> = new Set();
 
   static async open<P extends ReplicaPod>(options: PlaneGroupsOptions<P>): Promise<PlaneGroups<P>> {
-    const { data, report, fatal, directory, fsync, acceptLoss } = options;
+    const { data, report, fatal, directory, fsync, segmentBytes, acceptLoss } = options;
     const { id: cluster, node, incarnation, secret, host, port } = data;
     const context: LinkContext = {
       identity: { cluster: String(cluster), node: String(node), incarnation, level: 1 },
@@ -130,7 +131,7 @@ export class PlaneGroups<P extends ReplicaPod> {
       ids: { cluster, node },
       transport,
       onFatal: fatal,
-      ...{ fsync, acceptLoss, boot: bootId() },
+      ...{ fsync, segmentBytes, acceptLoss, boot: bootId() },
       limits: { maxEntryBytes, maxPendingBytes: maxEntryBytes + fullLogBytes },
     });
     return new PlaneGroups(options, listener, context, transport, raft);

@@ -353,6 +353,7 @@ async function joinCluster(of: PlaneCluster): Promise<void> {
     data: of,
     directory: resolve(config['data-dir'], 'cluster', 'redis'),
     fsync: live.get('wal.fsync'),
+    segmentBytes: config['wal.segment-bytes'],
     acceptLoss: config['wal.accept-loss'] === 'yes',
     newEngine: (model, directory) => pods.newEngine(model, directory),
     podOptions: (model) => pods.podOptions(model),

@@ -69,6 +69,7 @@ export class Node {
       tables: this.tables,
       directory: join(this.#root, String(number)),
       fsync: 'always',
+      segmentBytes: 64 * 1024,
       acceptLoss: false,
       newEngine: (directory) => new TsmEngine({ directory, disk: realDisk, ...this.#engine }),
       podOptions: () => ({
