@@ -53,7 +53,7 @@ class ModelPod implements LogListener {
       electionTicks,
       heartbeatTicks: 2,
       module,
-      limits: { keptEntries: 5, readTicks: 40 },
+      limits: { keptEntries: 5, readTicks: 40, maxEntryBytes: 1 << 20 },
     });
     this.log = new RaftLog({
       pod: this.host.pod,
@@ -70,6 +70,7 @@ class ModelPod implements LogListener {
     for (const value of values) {
       this.log.begin();
       const { writer } = this.log;
+      writer.reserve(value.length + 1);
       writer.pos += writer.buf.write(`${value};`, writer.pos);
       this.log.end();
     }
@@ -250,7 +251,9 @@ test('ticks wait for a change of members, and none is lost', async () => {
   const change = [{ replica: replicaId(out.node), to: 'removed' }] as const;
   expect(log.changeMembers(change)).toBe(true);
   expect(log.changeMembers(change)).toBe(false);
-  const outcomes = Array.from({ length: 5 }, (_, i) => one.write([`a${i}`]));
+  // More than one entry may have.
+  const values = Array.from({ length: 30 }, (_, i) => `${i} ${'x'.repeat(100_000)}`);
+  const outcomes = values.map((value) => one.write([value]));
   // The change may end while a tick is under way, which has written and has no position yet.
   log.begin();
   log.writer.pos += log.writer.buf.write('open;', log.writer.pos);
@@ -261,7 +264,7 @@ test('ticks wait for a change of members, and none is lost', async () => {
   expect(new Set(await Promise.all(outcomes))).toEqual(new Set(['committed']));
   const other = pods.find((pod) => pod !== one && pod !== out)!;
   await until(() => other.rows.at(-1) === 'end');
-  expect(other.rows).toEqual(['a0', 'a1', 'a2', 'a3', 'a4', 'open', 'end']);
+  expect(other.rows).toEqual([...values, 'open', 'end']);
 });
 
 test('what an entry takes of the log is counted, for checkpoints are due by it', async () => {

@@ -87,6 +87,8 @@ export class RaftLog implements PartitionLog {
   /** The last of them, whose entry has yet to be proposed, and how many commands they have written. */
   #gathered: Tick[] = [];
   #gatheredCount = 0;
+  /** Before those, while members change: entries that are large enough, with their ticks. */
+  readonly #held: { readonly ticks: readonly Tick[]; readonly entry: Buffer }[] = [];
   /** The last proposal, and the last one that has an outcome. */
   #proposed = 0;
   #ended = 0;
@@ -209,7 +211,9 @@ export class RaftLog implements PartitionLog {
   }
 
   get pendingBytes(): number {
-    return (this.#group?.pendingBytes ?? 0) + this.#entry.writer.pos;
+    let bytes = (this.#group?.pendingBytes ?? 0) + this.#entry.writer.pos;
+    for (const { entry } of this.#held) bytes += entry.length;
+    return bytes;
   }
 
   get failure(): Error | undefined {
@@ -362,11 +366,18 @@ export class RaftLog implements PartitionLog {
 
   #proposeGathered(group: RaftGroup): void {
     const isLarge = this.#entry.writer.pos >= mostGatheredBytes;
-    if (group.mustWait || (this.#proposed - this.#ended >= mostUnderWay && !isLarge)) return;
+    // Those that were held go first.
+    const mustWait = group.mustWait || this.#held.length > 0;
+    if (!isLarge && (mustWait || this.#proposed - this.#ended >= mostUnderWay)) return;
     const ticks = this.#gathered;
     const entry = this.#entry.take(this.#time)!;
     this.#gathered = [];
     this.#gatheredCount = 0;
+    if (mustWait) this.#held.push({ ticks, entry });
+    else this.#propose(group, ticks, entry);
+  }
+
+  #propose(group: RaftGroup, ticks: readonly Tick[], entry: Buffer): void {
     // An entry of its own: the pod is notified of it by its index.
     const proposal = group.proposeAlone(entry);
     if (proposal < 0) {
@@ -377,11 +388,17 @@ export class RaftLog implements PartitionLog {
     for (const tick of ticks) tick.proposal = proposal;
   }
 
+  /** The change of members is done that the group has waited for. */
   #released(): void {
-    if (this.#gathered.length === 0) return;
-    // As for an outcome; but no other call follows.
-    if (this.#entry.count === this.#gatheredCount) this.#proposeGathered(this.#group!);
-    else this.#later(() => this.#released());
+    const group = this.#group!;
+    // The next change is another release.
+    if (group.mustWait) return;
+    // A tick under way has written behind those that were gathered.
+    if (this.#entry.count !== this.#gatheredCount) return this.#later(() => this.#released());
+    for (let one = this.#held.shift(); one !== undefined; one = this.#held.shift()) {
+      this.#propose(group, one.ticks, one.entry);
+    }
+    if (this.#gathered.length > 0) this.#proposeGathered(group);
   }
 
   /** Collected writes that were not proposed are lost, with those of a tick in progress. */
@@ -389,11 +406,14 @@ export class RaftLog implements PartitionLog {
     this.#entry.take(this.#time);
     this.#gathered = [];
     this.#gatheredCount = 0;
+    this.#held.length = 0;
   }
 
   /** The group did not accept them: they and later evaluated entries must be undone. */
   #lose(ticks: readonly Tick[]): void {
-    for (const tick of ticks) tick.outcome = 'lost';
+    const later = [...this.#held.flatMap((one) => one.ticks), ...this.#gathered];
+    for (const tick of [...ticks, ...later]) tick.outcome = 'lost';
+    this.#dropGathered();
     if (this.#losingFrom !== 0) return;
     this.#losingFrom = ticks[0]!.position;
     this.#later(() => this.#undo());
