@@ -314,7 +314,8 @@ export class RaftGroup implements ProposalLog {
   }
 
   changeMembers(changes: readonly MemberChange[]): boolean {
-    if (this.#role !== Role.leader || this.mustWait) return false;
+    const isJoint = this.#applier.conf.outgoing.length > 0;
+    if (this.#role !== Role.leader || isJoint || this.mustWait) return false;
     const type = {
       voter: ConfChangeType.addVoter,
       learner: ConfChangeType.addLearner,

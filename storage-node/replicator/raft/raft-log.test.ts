@@ -267,6 +267,22 @@ test('ticks wait for a change of members, and none is lost', async () => {
   expect(other.rows).toEqual([...values, 'open', 'end']);
 });
 
+test('what waits for a change that removes the leader is lost and undone, and so are reads after it', async () => {
+  await start(false, 400);
+  const one = leader()!;
+  expect(one.log.changeMembers([{ replica: replicaId(one.node), to: 'removed' }])).toBe(true);
+  const outcomes: Promise<Outcome>[] = [];
+  for (let i = 0; i < 10; i++) {
+    outcomes.push(one.write([`${i} ${'x'.repeat(100_000)}`]), one.write([]));
+  }
+  expect(new Set(await Promise.all(outcomes))).toEqual(new Set(['lost']));
+  await until(() => one.role !== 'leader');
+  expect(one.seen).toEqual([]);
+  await until(() => leader() !== undefined);
+  expect(await leader()!.write(['next'])).toBe('committed');
+  expect(leader()!.rows).toEqual(['next']);
+});
+
 test('what an entry takes of the log is counted, for checkpoints are due by it', async () => {
   await start();
   const writer = leader()!;

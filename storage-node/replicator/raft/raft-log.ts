@@ -87,6 +87,7 @@ export class RaftLog implements PartitionLog {
   /** The last of them, whose entry has yet to be proposed, and how many commands they have written. */
   #gathered: Tick[] = [];
   #gatheredCount = 0;
+  #isProposing = false;
   /** Before those, while members change: entries that are large enough, with their ticks. */
   readonly #held: { readonly ticks: readonly Tick[]; readonly entry: Buffer }[] = [];
   /** The last proposal, and the last one that has an outcome. */
@@ -379,7 +380,9 @@ export class RaftLog implements PartitionLog {
 
   #propose(group: RaftGroup, ticks: readonly Tick[], entry: Buffer): void {
     // An entry of its own: the pod is notified of it by its index.
+    this.#isProposing = true;
     const proposal = group.proposeAlone(entry);
+    this.#isProposing = false;
     if (proposal < 0) {
       this.#lose(ticks);
       return;
@@ -392,7 +395,7 @@ export class RaftLog implements PartitionLog {
   #released(): void {
     const group = this.#group!;
     // The next change is another release.
-    if (group.mustWait) return;
+    if (this.#isClosed || group.mustWait) return;
     // A tick under way has written behind those that were gathered.
     if (this.#entry.count !== this.#gatheredCount) return this.#later(() => this.#released());
     for (let one = this.#held.shift(); one !== undefined; one = this.#held.shift()) {
@@ -411,12 +414,14 @@ export class RaftLog implements PartitionLog {
 
   /** The group did not accept them: they and later evaluated entries must be undone. */
   #lose(ticks: readonly Tick[]): void {
-    const later = [...this.#held.flatMap((one) => one.ticks), ...this.#gathered];
-    for (const tick of [...ticks, ...later]) tick.outcome = 'lost';
+    const first = ticks[0]!.position;
+    // Reads after them have seen their rows.
+    for (const tick of this.#ticks) {
+      if (tick.position >= first && tick.proposal === 0) tick.outcome = 'lost';
+    }
     this.#dropGathered();
-    if (this.#losingFrom !== 0) return;
-    this.#losingFrom = ticks[0]!.position;
-    this.#later(() => this.#undo());
+    if (this.#losingFrom === 0) this.#later(() => this.#undo());
+    this.#losingFrom = Math.min(this.#losingFrom || Infinity, first);
   }
 
   /** Never from within a call of the pod. */
@@ -511,8 +516,9 @@ export class RaftLog implements PartitionLog {
     }
     this.#ended = Math.max(this.#ended, proposal);
     // Writes of a tick in progress are dropped with that tick.
-    const isBetweenTicks = this.#entry.count === this.#gatheredCount;
-    if (this.#gathered.length > 0 && isBetweenTicks) this.#proposeGathered(this.#group!);
+    // An entry that is being refused must be lost before the next one is proposed.
+    const isFree = this.#entry.count === this.#gatheredCount && !this.#isProposing;
+    if (this.#gathered.length > 0 && isFree) this.#proposeGathered(this.#group!);
     if (outcome === 'committed') this.#settle();
     else this.#later(() => this.#settle());
   }
