@@ -237,7 +237,7 @@ export class RaftGroup implements ProposalLog {
    * transfer.
    */
   proposeAlone(payload: Uint8Array): number {
-    if (this.mustWait) return this.#role === Role.leader ? Refusal.overloaded : Refusal.notLeader;
+    if (this.mustWait) return Refusal.overloaded;
     this.#propose();
     const position = this.#add(payload, false);
     return position < 0 || this.#propose() ? position : Refusal.overloaded;
