@@ -52,6 +52,12 @@ interface Tick {
   isUndone: boolean;
 }
 
+/** An entry that has yet to be proposed, and its ticks. */
+interface TicksOfEntry {
+  readonly ticks: readonly Tick[];
+  readonly entry: Buffer;
+}
+
 interface Transfer {
   /** All that the pod has evaluated has its outcome, and the group has been asked. */
   isSettled: boolean;
@@ -87,9 +93,8 @@ export class RaftLog implements PartitionLog {
   /** The last of them, whose entry has yet to be proposed, and how many commands they have written. */
   #gathered: Tick[] = [];
   #gatheredCount = 0;
-  #isProposing = false;
   /** Before those, while members change: entries that are large enough, with their ticks. */
-  readonly #held: { readonly ticks: readonly Tick[]; readonly entry: Buffer }[] = [];
+  readonly #held: TicksOfEntry[] = [];
   /** The last proposal, and the last one that has an outcome. */
   #proposed = 0;
   #ended = 0;
@@ -370,19 +375,22 @@ export class RaftLog implements PartitionLog {
     // Those that were held go first.
     const mustWait = group.mustWait || this.#held.length > 0;
     if (!isLarge && (mustWait || this.#proposed - this.#ended >= mostUnderWay)) return;
+    const gathered = this.#takeGathered();
+    if (mustWait) this.#held.push(gathered);
+    else this.#propose(group, gathered);
+  }
+
+  #takeGathered(): TicksOfEntry {
     const ticks = this.#gathered;
     const entry = this.#entry.take(this.#time)!;
     this.#gathered = [];
     this.#gatheredCount = 0;
-    if (mustWait) this.#held.push({ ticks, entry });
-    else this.#propose(group, ticks, entry);
+    return { ticks, entry };
   }
 
-  #propose(group: RaftGroup, ticks: readonly Tick[], entry: Buffer): void {
+  #propose(group: RaftGroup, { ticks, entry }: TicksOfEntry): void {
     // An entry of its own: the pod is notified of it by its index.
-    this.#isProposing = true;
     const proposal = group.proposeAlone(entry);
-    this.#isProposing = false;
     if (proposal < 0) {
       this.#lose(ticks);
       return;
@@ -398,10 +406,11 @@ export class RaftLog implements PartitionLog {
     if (this.#isClosed || group.mustWait) return;
     // A tick under way has written behind those that were gathered.
     if (this.#entry.count !== this.#gatheredCount) return this.#later(() => this.#released());
+    // Otherwise a refusal of a held entry would have the gathered ticks proposed before it is lost.
+    if (this.#gathered.length > 0) this.#held.push(this.#takeGathered());
     for (let one = this.#held.shift(); one !== undefined; one = this.#held.shift()) {
-      this.#propose(group, one.ticks, one.entry);
+      this.#propose(group, one);
     }
-    if (this.#gathered.length > 0) this.#proposeGathered(group);
   }
 
   /** Collected writes that were not proposed are lost, with those of a tick in progress. */
@@ -516,9 +525,8 @@ export class RaftLog implements PartitionLog {
     }
     this.#ended = Math.max(this.#ended, proposal);
     // Writes of a tick in progress are dropped with that tick.
-    // An entry that is being refused must be lost before the next one is proposed.
-    const isFree = this.#entry.count === this.#gatheredCount && !this.#isProposing;
-    if (this.#gathered.length > 0 && isFree) this.#proposeGathered(this.#group!);
+    const isBetweenTicks = this.#entry.count === this.#gatheredCount;
+    if (this.#gathered.length > 0 && isBetweenTicks) this.#proposeGathered(this.#group!);
     if (outcome === 'committed') this.#settle();
     else this.#later(() => this.#settle());
   }
