@@ -373,7 +373,12 @@ export class ClusterMember implements ClusterMetadata {
   async status(): Promise<ClusterStatus> {
     const { leader } = this;
     if (leader === 0 || this.isLeader) return this.#view();
-    return (await this.ask(leader, 'cluster/status', null, statusMs)) as unknown as ClusterStatus;
+    try {
+      return (await this.ask(leader, 'cluster/status', null, statusMs)) as unknown as ClusterStatus;
+    } catch (error) {
+      if (!(error instanceof ControlError)) throw error;
+      return this.#view();
+    }
   }
 
   #view(): ClusterStatus {
@@ -404,7 +409,7 @@ export class ClusterMember implements ClusterMetadata {
     );
     const until = performance.now() + removalMs;
     while (!this.#isClosed) {
-      const { leader, voters, learners } = await this.status().catch(() => unknownMembers);
+      const { leader, voters, learners } = await this.status();
       if (leader !== 0 && ![...voters, ...learners].includes(node)) return;
       if (performance.now() > until) {
         throw new MetadataUnavailable(
@@ -473,11 +478,6 @@ export class ClusterMember implements ClusterMetadata {
 }
 
 const removedWords = 'was removed from the cluster';
-const unknownMembers: Pick<ClusterStatus, 'leader' | 'voters' | 'learners'> = {
-  leader: 0,
-  voters: [],
-  learners: [],
-};
 
 function subscribe<T>(listeners: Set<T>, listener: T): () => void {
   listeners.add(listener);

@@ -175,6 +175,12 @@ describe('a cluster', () => {
     const killed = await cluster.leader();
     const others = cluster.nodes.filter((node) => node !== killed);
     await killed.kill();
+    // Those that take the killed one for the leader still say what they see themselves.
+    for (const { meta } of others) {
+      const seen = await meta.status();
+      expect(seen.leader).not.toBe(killed.number);
+      expect(seen.nodes.length).toBe(3);
+    }
     let expected = 0;
     for (let i = 0; i < 20; i++) expected = await others[i % 2]!.put('counter', i, expected);
     const leader = await cluster.leader();
