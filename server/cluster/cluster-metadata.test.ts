@@ -175,7 +175,7 @@ describe('a cluster', () => {
     const killed = await cluster.leader();
     const others = cluster.nodes.filter((node) => node !== killed);
     await killed.kill();
-    // Those that take the killed one for the leader still say what they see themselves.
+    // Nodes that still take the killed node for the leader report their own view.
     for (const { meta } of others) {
       const seen = await meta.status();
       expect(seen.leader).not.toBe(killed.number);

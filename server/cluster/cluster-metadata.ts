@@ -66,8 +66,8 @@ export interface NodeReachability {
 
 export interface ClusterStatus {
   /**
-   * Node that leads the metadata, which made this report; 0 without a leader, or without an answer of it: then it is the
-   * asked node's view.
+   * Node that leads the metadata, which made this report. 0 if there is no leader or the leader does not answer: the
+   * report is then the asked node's view.
    */
   readonly leader: number;
   readonly nodes: readonly (NodeDefinition & NodeReachability)[];
@@ -142,8 +142,8 @@ export interface ClusterMetadata {
   onReachable(listener: (node: number, reachable: boolean) => void): () => void;
 
   /**
-   * Status of the cluster as the leader of the metadata reports it; this node's view where there is none, or where the
-   * known one does not answer.
+   * Status of the cluster as the leader of the metadata reports it. If there is no leader or the leader does not answer,
+   * this node's view.
    */
   status(): Promise<ClusterStatus>;
 

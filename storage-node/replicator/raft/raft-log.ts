@@ -93,7 +93,7 @@ export class RaftLog implements PartitionLog {
   /** The last of them, whose entry has yet to be proposed, and how many commands they have written. */
   #gathered: Tick[] = [];
   #gatheredCount = 0;
-  /** Before those, while members change: entries that are large enough, with their ticks. */
+  /** Entries that wait for a change of members, with their ticks. They are proposed before the gathered ticks. */
   readonly #held: TicksOfEntry[] = [];
   /** The last proposal, and the last one that has an outcome. */
   #proposed = 0;
@@ -399,14 +399,14 @@ export class RaftLog implements PartitionLog {
     for (const tick of ticks) tick.proposal = proposal;
   }
 
-  /** The change of members is done that the group has waited for. */
+  /** The group has applied the change of members for which entries were held. */
   #released(): void {
     const group = this.#group!;
     // The next change is another release.
     if (this.#isClosed || group.mustWait) return;
     // A tick under way has written behind those that were gathered.
     if (this.#entry.count !== this.#gatheredCount) return this.#later(() => this.#released());
-    // Otherwise a refusal of a held entry would have the gathered ticks proposed before it is lost.
+    // The gathered ticks join the queue: the outcome of a refused entry would propose them before they are known as lost.
     if (this.#gathered.length > 0) this.#held.push(this.#takeGathered());
     for (let one = this.#held.shift(); one !== undefined; one = this.#held.shift()) {
       this.#propose(group, one);
