@@ -32,6 +32,15 @@ function list(result: string, call: number): Operation {
   return { client: 2, key: 'l', op: 'list', result, call, return: call + 1 };
 }
 
+function add(value: string, call: number, outcome: Outcome = {}): Operation {
+  return { client: 1, key: 's', op: 'add', value, call, ...outcome };
+}
+
+function members(result: string, call: number): Operation {
+  return { client: 2, key: 's', op: 'members', result, call, return: call + 1 };
+}
+
+const added = { result: '1', return: 2 };
 const done = { result: '', return: 2 };
 
 test.skipIf('missing' in tool).each<[string, string, Operation[]]>([
@@ -64,6 +73,17 @@ test.skipIf('missing' in tool).each<[string, string, Operation[]]>([
     'ok',
     [append('1', 1), append('2', 3, { result: '2', return: 4 }), list('1,2', 5)],
   ],
+  [
+    'members in an order of their own',
+    'ok',
+    [add('10', 1, added), add('9', 3), members('9,10', 5)],
+  ],
+  ['a member that is missing', 'illegal s', [add('1', 1, added), members('', 3)]],
+  ['an unknown member that is not there', 'ok', [add('1', 1), members('', 3)]],
+  ['one that is there and then not', 'illegal s', [add('1', 1), members('1', 3), members('', 5)]],
+  ['a member that nobody added', 'illegal s', [add('1', 1, added), members('1,2', 3)]],
+  ['a member twice', 'illegal s', [add('1', 1, added), members('1,1', 3)]],
+  ['a new member that was there before', 'illegal s', [add('1', 1, { result: '0', return: 2 })]],
 ])('%s is %s', async (_, expected, history) => {
   expect(await verdict(history)).toBe(expected);
 });

@@ -1,6 +1,7 @@
-// Clients on all nodes read, write, compare and set, append, and move amounts between accounts, while nodes are killed,
-// stopped and cut off from each other at random. The history of each key must be one that a single copy could have given;
-// porcupine is the judge. Nothing may be in two accounts at once, or in none. At the end every replica has the same rows.
+// Clients on all nodes read, write, compare and set, append, add to sets, write points of time series, and move amounts
+// between accounts, while nodes are killed, stopped and cut off from each other at random. The history of each key must be
+// one that a single copy could have given; porcupine is the judge. Nothing may be in two accounts at once, or in none. At
+// the end every replica has the same rows.
 //
 //   SECONDS=3600 npx vitest run test/cluster/linearizability.test.ts     the full form
 //
@@ -16,7 +17,14 @@ import { Random } from '../support/random.ts';
 import { seedFrom } from '../support/seed.ts';
 import { Accounts } from './linearizability/accounts.ts';
 import { harm, type HarmDone } from './linearizability/harms.ts';
-import { judge, judgeTool, type Operation, Workload } from './linearizability/workload.ts';
+import { SeriesClient } from './linearizability/series-client.ts';
+import {
+  type Connections,
+  judge,
+  judgeTool,
+  type Operation,
+  Workload,
+} from './linearizability/workload.ts';
 
 const dist = process.env['DIST_DIR'] ?? fileURLToPath(new URL('../../dist', import.meta.url));
 const isCi = process.env['CI'] !== undefined;
@@ -26,6 +34,8 @@ const isFull = seconds > 60;
 const pauseMs = isCi ? 80 : 8;
 const seed = seedFrom('SEED');
 const clientsPerNode = 3;
+/** Within this, what all nodes must be able to answer once all faults are over. */
+const patienceMs = 60_000;
 /** Milliseconds that a harm lasts at most. */
 const longestHarm = isFull ? 20_000 : 3000;
 
@@ -37,10 +47,15 @@ afterEach(async () => {
   cluster = undefined;
 });
 
-function connect(port: number): Redis {
-  const client = connectOnce(port);
+function connect(node: number): Redis {
+  const client = connectOnce(cluster!.redisPort(node));
   clients.push(client);
   return client;
+}
+
+function connections(node: number, consistency?: string): Connections {
+  const series = new SeriesClient(cluster!.influxUrl(node), consistency);
+  return { redis: connect(node), series };
 }
 
 /** A history is not made a second time by its seed: all that may tell what went wrong. */
@@ -60,19 +75,21 @@ const tool = await judgeTool();
 test.skipIf('missing' in tool)(
   `histories of ${seconds} s fit a single copy (seed ${seed})`,
   async () => {
-    cluster = await LocalNodes.start({ nodes: 3, proxied: true, dist });
-    const ports = cluster.numbers.map((node) => cluster!.redisPort(node));
+    const flags = ['--influx.partitions', '2'];
+    cluster = await LocalNodes.start({ nodes: 3, proxied: true, dist, flags });
+    const nodes = cluster.numbers;
     const work = new Workload(pauseMs);
     const accounts = new Accounts(pauseMs);
-    await accounts.open(connect(ports[0]!));
+    await accounts.open(connect(nodes[0]!));
+    await connections(nodes[0]!).series.createDatabase();
     const random = new Random(seed);
     const isOver = (): boolean => work.isOver;
-    const running = ports.flatMap((port, node) => [
+    const running = nodes.flatMap((node, index) => [
       ...Array.from({ length: clientsPerNode }, (_, i) => {
-        const number = node * clientsPerNode + i;
-        return work.run(number, connect(port), new Random(seed + number + 1));
+        const number = index * clientsPerNode + i;
+        return work.run(number, connections(node), new Random(seed + number + 1));
       }),
-      accounts.move(connect(port), new Random(seed - node), isOver),
+      accounts.move(connect(node), new Random(seed - index), isOver),
     ]);
     const harming = harm(cluster, random, longestHarm, isOver);
     // A harm that fails, as when a node does not come back, ends the test at once.
@@ -81,10 +98,12 @@ test.skipIf('missing' in tool)(
     while (work.history.length <= 100 || accounts.moves <= 10) await pause(100);
     work.isOver = true;
     const [harms] = await Promise.all([harming, ...running]);
-    await work.readAll(connect(ports[0]!));
-    await accounts.close(connect(ports[1]!));
+    await work.readAll(connections(nodes[0]!), patienceMs);
+    await accounts.close(connect(nodes[1]!));
     const differing: string[] = [];
-    for (const port of ports) differing.push(...(await work.differing(connect(port), 30_000)));
+    for (const node of nodes) {
+      differing.push(...(await work.differing(connections(node, 'eventual'), patienceMs)));
+    }
     const { path } = tool as { path: string };
     const counts: Record<string, number> = {};
     for (const one of harms) counts[one.harm] = (counts[one.harm] ?? 0) + 1;

@@ -58,7 +58,7 @@ func firstSeen(history []operation) map[string]int64 {
 		case one.Return == nil:
 		case one.Op == "get":
 			note(one.Result, *one.Return)
-		case one.Op == "list":
+		case one.Op == "list" || one.Op == "members":
 			for _, value := range strings.Split(one.Result, ",") {
 				note(value, *one.Return)
 			}

@@ -6,9 +6,12 @@
 //	{"client":3,"key":"r1","op":"cas","expected":"7","value":"8","result":"1",…}   "" when it did not apply
 //	{"client":3,"key":"l1","op":"append","value":"7",…}   result: the new length
 //	{"client":3,"key":"l1","op":"list","result":"5,6,7",…}
+//	{"client":3,"key":"s1","op":"add","value":"7","result":"1",…}
+//	{"client":3,"key":"s1","op":"members","result":"5,6,7",…}   in ascending order
 //
 // Times are nanoseconds of one clock. An operation whose outcome is unknown has no "return": it may have taken effect at
-// any time after its call, or never; a read of unknown outcome is left out. No two operations write the same value.
+// any time after its call, or never; a read of unknown outcome is left out. No two operations on a key write the same
+// value, and members are numbers.
 package main
 
 import (
@@ -44,7 +47,7 @@ var model = porcupine.Model{
 		in := input.(operation)
 		result := out.(string)
 		switch in.Op {
-		case "get", "list":
+		case "get", "list", "members":
 			return result == now, now
 		case "set":
 			return true, in.Value
@@ -61,9 +64,29 @@ var model = porcupine.Model{
 			}
 			length := strconv.Itoa(strings.Count(next, ",") + 1)
 			return result == "" || result == length, next
+		case "add":
+			return result != "0", withMember(now, in.Value)
 		}
 		panic("no operation is called " + in.Op)
 	},
+}
+
+// The members with one more, in ascending order.
+func withMember(members, value string) string {
+	if members == "" {
+		return value
+	}
+	all := append(strings.Split(members, ","), value)
+	sort.Slice(all, func(a, b int) bool { return number(all[a]) < number(all[b]) })
+	return strings.Join(all, ",")
+}
+
+func number(text string) int {
+	value, err := strconv.Atoi(text)
+	if err != nil {
+		panic(err)
+	}
+	return value
 }
 
 func main() {
