@@ -28,10 +28,11 @@ export type NodeState = 'joining' | 'up' | 'draining' | 'removed';
  * Formats of files and messages have levels; each build supports the levels up to its own. 1: the
  * first release of clusters. 2: tables whose reads go by leases. 3: changes of partitions. 4: tokens of
  * sessions over HTTP. 5: time series in several groups a tenant. 6: numbers of transactions. 7: the
- * order of changes of databases. 8: marks of deletions of time series. Features of a level are used
+ * order of changes of databases. 8: marks of deletions of time series. 9: identities of
+ * batches of points. Features of a level are used
  * once all nodes support it.
  */
-export const ownLevel = 8;
+export const ownLevel = 9;
 
 export interface NodeDefinition {
   /** From 1 on, never used again. */

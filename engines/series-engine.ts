@@ -57,6 +57,12 @@ export interface PointRules {
   readonly maxPointBytes: number;
 }
 
+/** Told beside the rows of a batch that has an identity: what its writer was answered. */
+export interface StoredBatch extends Pick<WriteOutcome, 'written' | 'dropped'> {
+  readonly id: string;
+  readonly error?: string | undefined;
+}
+
 export interface SeriesEngineStats {
   databases: number;
   shards: number;
@@ -99,6 +105,9 @@ export interface SeriesEngine extends SeriesReads {
    * Its operations are then appended to the same log entry.
    */
   joinsWrite(database: string, retentionPolicy: string, batch: PointBatch): boolean;
+  /** To be called behind `prepareWrite` of the same batch: `stored` is called when the entry is applied. */
+  prepareStored(batch: StoredBatch, into: RecordBatchWriter): void;
+  stored?: ((batch: StoredBatch) => void) | undefined;
   prepareChange(change: CatalogChange, into: RecordBatchWriter): void;
   /**
    * A deletion as a sequence of entries of bounded size. Each is encoded by one call, and must be

@@ -252,10 +252,16 @@ export class SeriesPod implements SeriesStore {
           writer,
           rules && pointRulesOf(rules),
         );
+        const { written, dropped, error } = prepared;
+        // One that has stored nothing may be prepared again.
+        if (batch.identity !== undefined && writer.pos > start) {
+          this.#engine.prepareStored({ id: batch.identity.id, written, dropped, error }, writer);
+        }
         prepared.logBytes = writer.pos - start;
         return prepared;
       },
       () => this.#engine.joinsWrite(database, retentionPolicy, batch),
+      batch.identity,
     );
     this.#hurry();
     this.stats.pointsWritten += outcome.written;
@@ -529,6 +535,7 @@ export class SeriesPod implements SeriesStore {
       this.#dropExpired();
     }
     this.endTick();
+    this.#replica?.tick();
     const budget = this.#maintenance.sliceMs(this.#engine.isBehind, backgroundBudgetMs);
     const more = this.#engine.background(budget, false);
     // The log of several groups grows by writes of other groups, too.

@@ -11,6 +11,7 @@ import {
   OutcomeUnknownError,
   TooLargeError,
   UnavailableError,
+  type WriteOutcome,
 } from '../contracts/series-store.ts';
 import { MemoryDisk } from '../engines/memory/testing/memory-disk.ts';
 import { Random } from '../engines/memory/testing/oracle.ts';
@@ -19,6 +20,7 @@ import type { FieldValue, TestPoint } from '../engines/tsm/testing/point-batches
 import { readAll } from '../engines/tsm/testing/read-points.ts';
 import { TsmEngine } from '../engines/tsm/tsm-engine.ts';
 import type { PortableSeriesEngine } from '../engines/series-engine.ts';
+import type { BatchIdentity } from '../universal-row/series/point-batch.ts';
 import { inOneGo, whenFinished } from '../universal-row/slices.ts';
 import { FaultyDisk } from './disk/faulty-disk.ts';
 import { TestClock } from './pod-fixture.ts';
@@ -317,6 +319,56 @@ test('a change that is lost can be made elsewhere, one whose outcome is not know
     await failure;
     await node.pod.close();
   }
+});
+
+test('a batch whose outcome was unknown is not stored again over what was written since', async () => {
+  const cluster = new UnreliableCluster();
+  const [first, second] = [new Node(1, cluster, []), new Node(2, cluster, [])];
+  for (const node of [first, second]) await node.open();
+  const write = async (node: Node, v: number, identity: BatchIdentity): Promise<WriteOutcome> => {
+    const batch = batchOf(new TestSeriesCache(), [{ series: 'm', time: 1n, fields: { v } }]);
+    batch.identity = identity;
+    return await node.pod.write('db', '', batch);
+  };
+  const settled = async <T>(node: Node, change: Promise<T>): Promise<T> => {
+    let isOver = false;
+    const over = change.finally(() => (isOver = true));
+    over.catch(() => {});
+    while (!isOver) {
+      await nextTick();
+      node.log.commit(Infinity);
+    }
+    return over;
+  };
+  const at = first.clock.now();
+  const early = { id: 'early', at };
+  const late = { id: 'late', at };
+  await first.log.lead();
+  await settled(
+    first,
+    Promise.resolve(first.pod.change({ kind: 'createDatabase', database: 'db' })),
+  );
+  const failure = expect(write(first, 1, early)).rejects.toThrow(OutcomeUnknownError);
+  while (first.log.pending === 0) await nextTick();
+  // It is committed, which its leader does not hear of.
+  first.log.depose(1);
+  await first.log.stepDown(() => true);
+  await failure;
+
+  await second.log.lead();
+  expect(await settled(second, write(second, 2, late))).toMatchObject({ written: 1 });
+  const entries = cluster.committed.length;
+  expect(await settled(second, write(second, 1, early))).toMatchObject({ written: 1, dropped: 0 });
+  expect(cluster.committed.length).toBe(entries);
+  const range = { from: minTime, to: maxTime, descending: false };
+  const place = { database: 'db', retentionPolicy: '', measurement: 'm', fields: ['v'] };
+  const points = readAll(inOneGo(second.engine.scan({ ...place, ...range })), ['v']);
+  expect(points.map((point) => point.at(-1))).toEqual(['v=2']);
+
+  // A replica that was opened since would not know it.
+  const unknown = write(second, 3, { id: 'other', at: at - 1 });
+  await expect(settled(second, unknown)).rejects.toThrow(OutcomeUnknownError);
+  for (const { pod } of [first, second]) await pod.close();
 });
 
 test('replicas hold what is committed, and nothing of what was lost', async () => {

@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { type MaybePromise, whenReady } from '../universal-row/maybe-promise.ts';
 import type { ReadBounds } from '../universal-row/command.ts';
 import { type Clock } from '../universal-row/environment.ts';
+import type { BatchIdentity } from '../universal-row/series/point-batch.ts';
 import type { Outcome } from '../universal-row/executor.ts';
 import {
   LateDeletionError,
@@ -24,6 +25,7 @@ import {
   type StateSnapshot,
   tooLargeText,
 } from './replicator/partition-log.ts';
+import { StoredBatches } from './stored-batches.ts';
 import { entryOpsAt } from './replicator/tick-entry.ts';
 
 interface SeriesReplicaOptions {
@@ -41,6 +43,8 @@ interface Change {
   readonly prepare: () => unknown;
   /** Whether it can be prepared on top of those that are in the entry; absent where it cannot. */
   readonly joins: (() => boolean) | undefined;
+  /** Of a batch of points that may be stored already. */
+  readonly identity: BatchIdentity | undefined;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   result: unknown;
@@ -71,11 +75,14 @@ export class SeriesReplica implements LogListener {
   #isInstalling = false;
   /** Counts changes of role. */
   #stint = 0;
+  readonly #stored: StoredBatches;
   /** Of deletions: another one in each process, after each deletion, and in each leadership. */
   #mark = randomBytes(6).readUIntBE(0, 6);
 
   constructor(options: SeriesReplicaOptions) {
     this.#options = options;
+    this.#stored = new StoredBatches(options.clock);
+    options.engine.stored = (batch) => this.#stored.add(batch);
   }
 
   // ---- calls from the pod
@@ -83,13 +90,14 @@ export class SeriesReplica implements LogListener {
 
   /**
    * Queues `prepare`, which encodes the change, and resolves to its result once the entry is
-   * committed and applied. Rejects with the error it throws, and with `UnavailableError`.
+   * committed and applied. Rejects with the error it throws, and with `UnavailableError`. With an `identity` it is the
+   * write of that batch, and resolves to a `WriteOutcome` without `prepare` where it is stored already.
    */
-  change<T>(prepare: () => T, joins?: () => boolean): Promise<T> {
+  change<T>(prepare: () => T, joins?: () => boolean, identity?: BatchIdentity): Promise<T> {
     return new Promise<unknown>((resolve, reject) => {
       const refusal = this.#refusal();
       if (refusal !== undefined) return reject(refusal);
-      this.#queue.push({ prepare, joins, resolve, reject, result: undefined });
+      this.#queue.push({ prepare, joins, identity, resolve, reject, result: undefined });
       this.#schedule();
     }) as Promise<T>;
   }
@@ -133,6 +141,11 @@ export class SeriesReplica implements LogListener {
   /** Throws for a deletion that was sent before another one had ended here, or to another leader. */
   expectInTime(mark: number | undefined): void {
     if (mark !== undefined && mark !== this.#mark) throw new LateDeletionError(this.#mark);
+  }
+
+  /** Called now and then. */
+  tick(): void {
+    this.#stored.prune();
   }
 
   /** A deletion has ended. */
@@ -180,6 +193,8 @@ export class SeriesReplica implements LogListener {
     if (next === undefined) return false;
     const first = this.#entry[0];
     if (first === undefined) return true;
+    const id = next.identity?.id;
+    if (id !== undefined && this.#entry.some((one) => one.identity?.id === id)) return false;
     return first.joins !== undefined && next.joins?.() === true;
   }
 
@@ -208,6 +223,17 @@ export class SeriesReplica implements LogListener {
     const failure = this.#failure;
     if (failure !== undefined) {
       change.reject(new SeriesError(`write failed: ${failure.message}`));
+      return true;
+    }
+    try {
+      const known = change.identity && this.#stored.find(change.identity);
+      if (known !== undefined) {
+        change.result = known;
+        this.#confirm(change);
+        return true;
+      }
+    } catch (error) {
+      change.reject(error);
       return true;
     }
     log.begin();
@@ -324,6 +350,7 @@ export class SeriesReplica implements LogListener {
     this.#isInstalling = true;
     try {
       await engine.importSnapshot(entriesOf(batches), index);
+      this.#stored.clear();
     } finally {
       this.#isInstalling = false;
     }

@@ -26,6 +26,7 @@ import type {
   SeriesShard,
   SeriesSibling,
   SnapshotSelection,
+  StoredBatch,
 } from '../series-engine.ts';
 import {
   Catalog,
@@ -50,7 +51,7 @@ import type { DiskWait } from './sliced-work.ts';
 import { exportSelected } from './snapshot.ts';
 import { Maintenance } from './maintenance.ts';
 import { applyRows } from './ops/apply-rows.ts';
-import { putChange } from './ops/change-codec.ts';
+import { putChange, putStored } from './ops/change-codec.ts';
 import { EntryReader, type EntryTarget } from './ops/entry-reader.ts';
 import { ExportImporter } from './ops/export-importer.ts';
 import { SharedImporter } from './ops/shared-importer.ts';
@@ -103,6 +104,7 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
   /** Makes all applied entries durable in the log. Files are written only after their entries. */
   syncLog?: (() => Promise<void>) | undefined;
   slices?: MaintenanceSlices | undefined;
+  stored: ((batch: StoredBatch) => void) | undefined;
   catalogVersion = 0;
   readonly #disk: Disk;
   readonly #clock: Clock;
@@ -256,6 +258,10 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
 
   joinsWrite(database: string, retentionPolicy: string, batch: PointBatch): boolean {
     return this.#preparer.joins(database, retentionPolicy, batch);
+  }
+
+  prepareStored(batch: StoredBatch, into: RecordBatchWriter): void {
+    putStored(into, batch);
   }
 
   prepareChange(change: CatalogChange, into: RecordBatchWriter): void {

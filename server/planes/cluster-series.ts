@@ -88,6 +88,8 @@ const sessionLevel = 4;
 const orderLevel = 7;
 /** Nodes of this level and above know marks of deletions. */
 const markLevel = 8;
+/** Nodes of this level and above recognise batches of points by their identities. */
+const identityLevel = 9;
 /** Interval between checks whether the partitions of a tenant's series must be made equal. */
 const keepEvenMs = 1000;
 
@@ -157,6 +159,7 @@ export class ClusterSeries {
       seenOf: (tenant) => this.#seenOf(tenant),
       boundsOf: (tenant, name) => options.tables.get(keptName({ tenant, name }))?.readBounds,
       knowsSessions: () => this.#level >= sessionLevel,
+      knowsIdentities: () => this.#level >= identityLevel,
       waitMs: () => options.leaderWaitMs,
     });
     this.#keeper = setInterval(() => this.#keepEven(), keepEvenMs);

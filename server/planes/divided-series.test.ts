@@ -104,6 +104,23 @@ test('while leaders go, nothing that was acknowledged is lost, and nothing is th
   expect(failures()).toEqual([]);
 });
 
+test('points that a gateway sends again are not stored over what was written since', async () => {
+  await startAll();
+  for (const group of groups) {
+    const pod = (await leaderOf(group)).podOfGroup(group)!;
+    const real = pod.write.bind(pod);
+    pod.write = async (...sent) => {
+      pod.write = real;
+      await real(...sent);
+      await write(nodes[0]!, 'm v=2 1');
+      throw new OutcomeUnknownError();
+    };
+  }
+  await write(nodes[3]!, 'm v=1 1');
+  expect(await read(nodes[1]!, 'SELECT v FROM m')).toEqual([[1, 2]]);
+  expect(failures()).toEqual([]);
+});
+
 test('a DROP DATABASE that is delivered late leaves the database that was made anew', async () => {
   await startAll();
   await ledApart();

@@ -71,6 +71,9 @@ export class ToySeriesEngine implements SeriesEngine {
     this.#directory = directory;
   }
 
+  /** Its batches are given to one leader. */
+  prepareStored(): void {}
+
   async open(): Promise<void> {
     const disk = disks.get(this.#directory);
     if (disk !== undefined) this.#load(disk.state, disk.index);

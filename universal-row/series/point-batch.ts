@@ -32,6 +32,17 @@ export interface PointGroup {
   columns: PointColumn[];
 }
 
+/**
+ * Identity of a batch that a gateway may have to give to one leader after another: a leader recognises by it that the batch
+ * was stored (storage-node/stored-batches.ts).
+ */
+export interface BatchIdentity {
+  /** No other batch has it. */
+  readonly id: string;
+  /** Unix milliseconds: no leader was given the batch before. */
+  readonly at: number;
+}
+
 /** A later point of the same series and time overwrites an earlier one, field by field. */
 export interface PointBatch {
   /** Resolves the groups' `series`; valid while `cache.generation` equals `generation`. */
@@ -45,4 +56,6 @@ export interface PointBatch {
   /** The bytes of all strings. */
   readonly text: Buffer;
   readonly textEnds: Uint32Array;
+  /** Undefined for a batch that is given to a leader once. */
+  identity?: BatchIdentity | undefined;
 }

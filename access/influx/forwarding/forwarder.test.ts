@@ -37,7 +37,12 @@ class Node {
     const context: LinkContext = { identity, secret };
     this.listener = new ClusterListener(context, () => {});
     await this.listener.listen('127.0.0.1', 0);
-    this.forwarder = new Forwarder({ context, leaderOf: () => this.leader, waitMs: () => 2000 });
+    this.forwarder = new Forwarder({
+      context,
+      leaderOf: () => this.leader,
+      waitMs: () => 2000,
+      knowsIdentities: () => true,
+    });
     this.server = new InfluxServer({
       host: '127.0.0.1',
       port: 0,
@@ -205,8 +210,11 @@ test.each(['the leading node', 'another node'])(
     const asked = where === 'another node' ? first : second;
     const store = second.store.write.bind(second.store);
     let left = 3;
+    const identities = new Set<string | undefined>();
     second.store.write = (...batch) => {
       const outcome = store(...batch);
+      const { identity } = batch[2];
+      identities.add(identity && `${identity.at} ${identity.id}`);
       if (left-- > 0) throw new OutcomeUnknownError();
       return outcome;
     };
@@ -216,6 +224,9 @@ test.each(['the leading node', 'another node'])(
     });
     expect(written.status).toBe(204);
     expect(left).toBeLessThan(0);
+    // The points are decades apart, and go as two batches: each has one identity all the time.
+    const ends = [/^\d+ [-0-9a-f]{36}:0\+1$/, /^\d+ [-0-9a-f]{36}:1\+1$/];
+    expect([...identities]).toEqual(ends.map((end) => expect.stringMatching(end)));
     expect(await count(second)).toBe(2);
   },
 );

@@ -1,6 +1,7 @@
 // Forwards requests to the leader of their data: the exchange goes there unchanged, and its answer
 // comes back the same way. That node authenticates it again. A request is never forwarded twice.
 
+import { randomUUID } from 'node:crypto';
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -10,6 +11,7 @@ import type { ReplicaLog } from '../../../contracts/local-pod.ts';
 import { NotLeaderError, OutcomeUnknownError } from '../../../contracts/series-store.ts';
 import type { ReadBounds } from '../../../universal-row/command.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import type { BatchIdentity } from '../../../universal-row/series/point-batch.ts';
 import { catchUp } from '../../gateway/pods/session-reads.ts';
 import type { SeenState } from '../../gateway/session-token.ts';
 import type { Exchange } from '../http/exchange.ts';
@@ -57,6 +59,8 @@ interface ForwarderOptions {
   boundsOf?: (tenant: number, database: string) => ReadBounds | undefined;
   /** Whether all nodes hand out tokens of sessions. */
   knowsSessions?: () => boolean;
+  /** Whether all nodes recognise batches of points by their identities. */
+  knowsIdentities?: () => boolean;
   /** Milliseconds that a request waits for a leader. */
   waitMs: () => number;
 }
@@ -65,6 +69,15 @@ interface ForwarderOptions {
 export const clientHeader = 'x-polyrow-client';
 /** When that node received the request, Unix milliseconds. */
 export const receivedHeader = 'x-polyrow-received';
+/** Identity of its points: Unix milliseconds and a text, with a space between them (`BatchIdentity`). */
+export const identityHeader = 'x-polyrow-identity';
+
+export function readIdentity(header: string | string[] | undefined): BatchIdentity | undefined {
+  if (typeof header !== 'string') return undefined;
+  const [at, id] = header.split(' ');
+  return id === undefined || !Number.isFinite(Number(at)) ? undefined : { id, at: Number(at) };
+}
+
 /** Misdirected Request: the node does not lead, and has not begun. */
 export const notLeading = 421;
 
@@ -84,6 +97,7 @@ const ownHeaders = new Set([
   againHeader,
   clientHeader,
   receivedHeader,
+  identityHeader,
 ]);
 
 /** Statements that may have effects: InfluxDB runs them by GET, too. */
@@ -134,6 +148,12 @@ export class Forwarder {
     return this.#options.knowsSessions?.() ?? true;
   }
 
+  /** Another identity for each body of points; undefined where not all nodes know them. */
+  newIdentity(): BatchIdentity | undefined {
+    const isKnown = this.#options.knowsIdentities?.() === true;
+    return isKnown ? { id: randomUUID(), at: Date.now() } : undefined;
+  }
+
   /**
    * Resolves to true when the answer is under way or given, and to false when this node leads. Rejects with
    * `UnavailableError` if no node leads until `until` by `performance.now`.
@@ -145,9 +165,10 @@ export class Forwarder {
       const leader = leaderOf(tenant);
       if (leader === 'here') return false;
       if (leader !== undefined) {
+        offered(exchange);
         const tried = await this.#try(exchange, leader);
         if (tried === 'answered') return true;
-        if (tried === 'again') isUnknown = true;
+        if (tried === 'again') isUnknown = exchange.mayBeStored = true;
         notThere?.(tenant, leader.node);
       }
       if (!exchange.isOpen) throw new ClientGone();
@@ -190,6 +211,12 @@ export class Forwarder {
   close(): void {
     this.setNodes([]);
   }
+}
+
+/** A leader is given the points of the exchange: until one may have stored them none was given them before. */
+export function offered(exchange: Exchange): void {
+  const { identity, mayBeStored } = exchange;
+  if (identity !== undefined && !mayBeStored) exchange.identity = { ...identity, at: Date.now() };
 }
 
 /** Has HTTP run over links to one node. */
@@ -235,12 +262,13 @@ class Attempt {
   constructor(exchange: Exchange, agent: Agent) {
     const { request } = exchange;
     this.#exchange = exchange;
-    const { form, held, receivedAt } = exchange;
+    const { form, held, receivedAt, identity } = exchange;
     this.#body = form ?? held;
     this.#flows = this.#body === undefined && hasBody(request);
     const headers = passedOn(request.rawHeaders, form);
     headers.push(clientHeader, exchange.clientAddress);
     if (receivedAt !== undefined) headers.push(receivedHeader, String(receivedAt));
+    if (identity !== undefined) headers.push(identityHeader, `${identity.at} ${identity.id}`);
     if (this.#flows) headers.push('Expect', '100-continue');
     const length = request.headers['content-length'];
     if (this.#flows && length === undefined) headers.push('Transfer-Encoding', 'chunked');

@@ -4,7 +4,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { UnavailableError } from '../../../contracts/series-store.ts';
 import type { Clock } from '../../../universal-row/environment.ts';
-import { type DividedSeries, type Forwarder, notLeading } from '../forwarding/forwarder.ts';
+import {
+  type DividedSeries,
+  type Forwarder,
+  notLeading,
+  offered,
+} from '../forwarding/forwarder.ts';
 import type { Caller } from '../tenants/caller.ts';
 import type { Exchange } from './exchange.ts';
 import { asHttpError, HttpError } from './http-error.ts';
@@ -97,6 +102,7 @@ export class ClusterExchanges {
   ): Promise<void> {
     const { clock, body } = this.#options;
     exchange.receivedAt = clock.now();
+    exchange.identity = this.#options.forwarder.newIdentity();
     if (exchange.bodyLength > maxHeldBytes) {
       await divided.refresh();
       return await handle(exchange, caller);
@@ -119,6 +125,7 @@ export class ClusterExchanges {
     const { metering } = exchange;
     const tenant = caller.space.number;
     exchange.receivedAt = clock.now();
+    exchange.identity = forwarder.newIdentity();
     await exchange.hold(body);
     const until = forwarder.deadline();
     for (;;) {
@@ -127,6 +134,8 @@ export class ClusterExchanges {
         exchange.metering = undefined;
         if (!forwarder.leads(tenant) && (await forwarder.forward(exchange, tenant, until))) return;
         exchange.metering = metering;
+        offered(exchange);
+        exchange.mayBeStored = true;
         return await handle(exchange, caller);
       } catch (error) {
         exchange.giveUpAdmission();

@@ -5,6 +5,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import { SeriesWork } from '../../../request-units/series-pricer.ts';
 import type { StepInfo, StepSource, StepWatcher } from '../../../contracts/step-watcher.ts';
 import type { SeriesReads } from '../../../contracts/series-store.ts';
+import type { BatchIdentity } from '../../../universal-row/series/point-batch.ts';
 import type { Caller } from '../tenants/caller.ts';
 import { type RequestMemory, unauthenticatedTenant } from '../../admission/request-memory.ts';
 import { ExchangeMemory } from './exchange-memory.ts';
@@ -38,6 +39,7 @@ interface ExchangeOptions {
   clientAddress?: string | undefined;
   /** See `Exchange`; NaN for nothing. */
   receivedAt?: number | undefined;
+  identity?: BatchIdentity | undefined;
   onBug(error: unknown, exchange: Exchange): void;
 }
 
@@ -71,6 +73,10 @@ export class Exchange implements StepSource {
   held: Buffer | undefined;
   /** When a node of the cluster received it, Unix milliseconds: points without a time are of then. Absent: of now. */
   receivedAt: number | undefined;
+  /** Of a body of points, for the identities of its batches; undefined where it is stored in one attempt. */
+  identity: BatchIdentity | undefined;
+  /** A leader may have stored the points. */
+  mayBeStored = false;
   /** Caller of the request; undefined until it is known, or where it does not matter. */
   caller: Caller | undefined;
   /** How late its reads may be; undefined: as the database says. */
@@ -120,6 +126,7 @@ export class Exchange implements StepSource {
     this.#expectsContinue = options.expectsContinue;
     const { receivedAt = NaN } = options;
     this.receivedAt = Number.isFinite(receivedAt) ? receivedAt : undefined;
+    this.identity = options.identity;
     this.#options = options;
   }
 

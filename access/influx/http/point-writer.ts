@@ -3,7 +3,11 @@
 
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
-import type { PointBatch, PointGroup } from '../../../universal-row/series/point-batch.ts';
+import type {
+  BatchIdentity,
+  PointBatch,
+  PointGroup,
+} from '../../../universal-row/series/point-batch.ts';
 import type { SeriesStore, WriteOutcome } from '../../../contracts/series-store.ts';
 import type { SeriesWork } from '../../../request-units/series-pricer.ts';
 import { type PodAdmission, TimeSlice } from '../../../contracts/pod-admission.ts';
@@ -31,6 +35,8 @@ export interface WriteTarget {
   readonly work?: SeriesWork | undefined;
   /** Unix milliseconds: the time of points without one. Absent: now. */
   readonly receivedAt?: number | undefined;
+  /** Of the body: see `Exchange`. */
+  readonly identity?: BatchIdentity | undefined;
   /** Account of its parser's memory. */
   memory?: ExchangeMemory | undefined;
   /** Milliseconds for which the request was queued for admission. */
@@ -221,6 +227,8 @@ class WriteRun {
   /** Rows of the current batch, as it would be without competing tenants. */
   #batchRows = 0;
   #batchValues = 0;
+  /** In batches before the current one. */
+  #rowsBefore = 0;
   readonly #outcome: WriteOutcome = { written: 0, dropped: 0, error: undefined };
 
   constructor(
@@ -289,6 +297,7 @@ class WriteRun {
       check?.();
       const hot = this.#options.hot?.();
       if (hot !== undefined) this.#sample(hot, batch);
+      batch.identity = this.#identityOf(batch);
       const pending = store.write(database, retentionPolicy, batch);
       this.#pace.took(batch.rows, performance.now() - began);
       let outcome: WriteOutcome;
@@ -301,6 +310,14 @@ class WriteRun {
       commit.changed();
       if (this.#slice.isOver) await this.#slice.yield();
     }
+  }
+
+  /** Batches of one body begin and end where the load has them do: those of a further attempt may be others. */
+  #identityOf({ rows }: PointBatch): BatchIdentity | undefined {
+    const { identity } = this.#target;
+    const from = this.#rowsBefore;
+    this.#rowsBefore += rows;
+    return identity && { ...identity, id: `${identity.id}:${from}+${rows}` };
   }
 
   /** A few of a batch's points stand for all of them. */

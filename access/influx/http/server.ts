@@ -26,7 +26,13 @@ import { ClusterExchanges } from './cluster-exchanges.ts';
 import { BrowserGuard, refuseForeignPages } from './browser-guard.ts';
 import { TenantConnections } from './connections.ts';
 import { readCredentials } from './credentials.ts';
-import { clientHeader, type Forwarder, receivedHeader } from '../forwarding/forwarder.ts';
+import {
+  clientHeader,
+  type Forwarder,
+  identityHeader,
+  readIdentity,
+  receivedHeader,
+} from '../forwarding/forwarder.ts';
 import { GatewayStage } from '../admission/gateway-stage.ts';
 import { PodStage } from '../admission/pod-stage.ts';
 import { Exchange } from './exchange.ts';
@@ -324,6 +330,7 @@ export class InfluxServer {
       isDraining: () => this.#isDraining,
       clientAddress: isForwarded ? String(request.headers[clientHeader] ?? '') : undefined,
       receivedAt: isForwarded ? Number(request.headers[receivedHeader] ?? NaN) : undefined,
+      identity: isForwarded ? readIdentity(request.headers[identityHeader]) : undefined,
       onBug: (error, { method, path }) =>
         this.#options.report('error', `${method} ${path} failed`, { error }),
     });

@@ -85,6 +85,7 @@ export class WriteHandler {
       work: exchange.work,
       memory: exchange.memory,
       receivedAt: exchange.receivedAt,
+      identity: exchange.identity,
     };
     const { points, counters, body: limits, gateway, pod } = this.#options;
     try {

@@ -2,6 +2,7 @@
 // keys are not read again until the parser's cache is emptied. Arrays are used again from batch to batch.
 
 import type {
+  BatchIdentity,
   PointBatch,
   PointColumn,
   PointGroup,
@@ -146,11 +147,12 @@ class Part implements PointBatch {
   groups: PointGroup[] = [];
   text!: Buffer;
   textEnds!: Uint32Array;
+  identity: BatchIdentity | undefined;
   #used = 0;
   readonly #kept: PartGroup[] = [];
 
-  begin({ cache, generation, baseSeconds, text, textEnds }: PointBatch): void {
-    Object.assign(this, { cache, generation, baseSeconds, text, textEnds });
+  begin({ cache, generation, baseSeconds, text, textEnds, identity }: PointBatch): void {
+    Object.assign(this, { cache, generation, baseSeconds, text, textEnds, identity });
     this.rows = 0;
     this.groups = [];
     this.#used = 0;

@@ -153,7 +153,7 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
   /** Runs at the leader. `mayRepeat`: also where it may have been done before. */
   async #atLeader<T>(
     mayRepeat: boolean,
-    run: (place: Place) => MaybePromise<T>,
+    run: (place: Place, isUnknown: boolean) => MaybePromise<T>,
     choose = (): Place => this.#writer(),
   ): Promise<T> {
     const attempts = new Attempts(this.#options.waitMs());
@@ -161,7 +161,7 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
       let place: Place | undefined;
       try {
         place = choose();
-        const result = await run(place);
+        const result = await run(place, attempts.isUnknown);
         this.#answeredBy(place);
         return result;
       } catch (error) {
@@ -267,7 +267,12 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
   // ---- points
 
   write(database: string, retentionPolicy: string, batch: PointBatch): MaybePromise<WriteOutcome> {
-    return this.#atLeader(true, (place) => place.write(database, retentionPolicy, batch));
+    return this.#atLeader(true, (place, isUnknown) => {
+      const { identity } = batch;
+      // Until a leader may have stored it none was given it before.
+      if (identity !== undefined && !isUnknown) batch.identity = { ...identity, at: Date.now() };
+      return place.write(database, retentionPolicy, batch);
+    });
   }
 
   *deletePoints(selection: SeriesSelection): Slices<void> {

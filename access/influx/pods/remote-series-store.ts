@@ -149,12 +149,19 @@ export class RemoteSeriesStore implements SeriesStore, DatabaseSource {
     const total: WriteOutcome = { written: 0, dropped: 0, error: undefined };
     rows.begin(batch);
     try {
+      let part = 0;
       for (let isFirst = true; isFirst || rows.hasMore; isFirst = false) {
         if (this.link.isFull) await this.link.whenFree();
         const writer = this.#begin(RequestKind.write);
         writer.string(database);
         writer.string(retentionPolicy);
         rows.write(writer, batchBytes);
+        if (batch.identity !== undefined) {
+          const { id, at } = batch.identity;
+          // The same rows are the same part each time.
+          writer.string(isFirst && !rows.hasMore ? id : `${id}/${part++}`);
+          writer.f64(at);
+        }
         if (writer.pos > maxRequestBytes) throw new TooLargeError('a point is too large');
         add(total, await this.#written(writer, isFirst));
       }

@@ -2,6 +2,7 @@
 
 import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
 import type { RetentionPolicyChange } from '../../../contracts/series-store.ts';
+import type { StoredBatch } from '../../series-engine.ts';
 import type { CatalogState, EngineChange, ShardSpan } from '../catalog.ts';
 import { Op, putText, putU8, type OpReader } from './op-codec.ts';
 
@@ -20,6 +21,11 @@ export function putShard(into: RecordBatchWriter, span: ShardSpan): void {
   putText(into, JSON.stringify(span));
 }
 
+export function putStored(into: RecordBatchWriter, batch: StoredBatch): void {
+  putU8(into, Op.stored);
+  putText(into, JSON.stringify(batch));
+}
+
 export function putState(into: RecordBatchWriter, state: CatalogState): void {
   putU8(into, Op.state);
   putText(into, JSON.stringify(state));
@@ -34,6 +40,10 @@ export function readChange(reader: OpReader): EngineChange {
 
 export function readShard(reader: OpReader): ShardSpan {
   return parsed(reader) as ShardSpan;
+}
+
+export function readStored(reader: OpReader): StoredBatch {
+  return parsed(reader) as StoredBatch;
 }
 
 export function readState(reader: OpReader): CatalogState {

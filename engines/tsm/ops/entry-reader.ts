@@ -1,7 +1,8 @@
 // Reads the ops of an entry in order, and calls the target for each.
 
+import type { StoredBatch } from '../../series-engine.ts';
 import type { CatalogState, EngineChange, ShardSpan } from '../catalog.ts';
-import { readChange, readShard, readState } from './change-codec.ts';
+import { readChange, readShard, readState, readStored } from './change-codec.ts';
 import { Op, OpReader } from './op-codec.ts';
 
 /** Receives the operations decoded from an entry. */
@@ -14,6 +15,7 @@ export interface EntryTarget {
   rows(shard: number, reader: OpReader): void;
   deletePoints(shard: number, from: number, to: number, series: Uint32Array): void;
   removeSeries(shard: number, series: Uint32Array): void;
+  readonly stored: ((batch: StoredBatch) => void) | undefined;
 }
 
 export class EntryReader {
@@ -50,6 +52,10 @@ export class EntryReader {
       case Op.remove: {
         const shard = reader.u32();
         return target.removeSeries(shard, reader.series());
+      }
+      case Op.stored: {
+        const batch = readStored(reader);
+        return target.stored?.(batch);
       }
       default:
         return reader.damaged(`unknown op ${code}`);

@@ -9,6 +9,7 @@
 //     rows    shard u32 | rows of one measurement         row-codec.ts
 //     delete  shard u32 | from f64 | to f64 | count u32 | series u32*
 //     remove  shard u32 | count u32 | series u32*         series that are to be listed no more
+//     stored  text                                        a StoredBatch, as JSON; no part of the state
 //
 //   text    = length u32 | UTF-8
 //
@@ -34,6 +35,7 @@ export const Op = {
   rows: 5,
   delete: 6,
   remove: 7,
+  stored: 8,
 } as const;
 
 export function putU8(into: RecordBatchWriter, value: number): void {
