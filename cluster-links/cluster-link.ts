@@ -69,6 +69,8 @@ interface ClusterLinkOptions {
   socket: Socket;
   handshake: ClientHandshake | ServerHandshake;
   silenceMs: number | undefined;
+  /** Interval between pings, milliseconds; 250 unless given. Links with the same one share a timer. */
+  pingMs?: number | undefined;
   /** Throws a `HelloError` for a peer that is not served. */
   serviceFor: (peer: LinkPeer) => LinkService;
   /** Called once, before `closed` of the handler. */
@@ -206,7 +208,7 @@ export class ClusterLink {
   #keepAlive(): void {
     this.#heardAt = performance.now();
     this.#tickAt = this.#heardAt;
-    const everyMs = Math.min(pingMs, this.#silenceMs / 4);
+    const everyMs = Math.min(this.#options.pingMs ?? pingMs, this.#silenceMs / 4);
     this.#stopTicks = everyInterval(everyMs, () => this.#tick());
   }
 

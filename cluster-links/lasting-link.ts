@@ -11,6 +11,8 @@ export interface LastingLinkTarget {
   /** The node that has to answer there; undefined for any of the cluster. */
   node?: string | undefined;
   context: LinkContext;
+  /** Opens the link; over sockets unless given. */
+  dial?: typeof dialLink | undefined;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 }
 
@@ -80,9 +82,9 @@ export class LastingLink {
 
   #connect(): void {
     if (this.#isClosed) return;
-    const { node, context } = this.#target;
+    const { node, context, dial = dialLink } = this.#target;
     const { purpose } = this.#user;
-    this.#dial = dialLink(
+    this.#dial = dial(
       context,
       { ...this.#place, purpose, node },
       {

@@ -1,24 +1,25 @@
-// One history of replicated rows under faults: gateways append to lists and read them, nodes are killed, stopped and
-// cut off. What was answered must agree with the lists at the end, and all replicas with each other.
+// One history of a cluster's gateways under faults: clients append to lists, some by transactions with watched keys, and read
+// them; nodes are killed, stopped and cut off. What was answered must agree with the lists at the end, and all replicas
+// with each other.
 
 import {
   assertSameContents,
   decodeSnapshot,
   type EngineContents,
 } from '../../engines/conformance/contents.ts';
-import { Action, type Command } from '../../universal-row/command.ts';
-import { mostSlots, once } from '../../universal-row/once.ts';
-import { copyValue } from '../../universal-row/protocol/values.ts';
-import { WireReader } from '../../universal-row/protocol/wire.ts';
-import { Shape } from '../../universal-row/rows.ts';
-import { commandOf, TextReply } from '../pod-fixture.ts';
-import { EnginePool } from '../replicator/simulation/engine-pool.ts';
-import { Network } from '../replicator/simulation/network.ts';
-import { Random, Timeline } from '../replicator/simulation/timeline.ts';
-import { nodeOfReplica, replicaId } from '../replicator/raft/replica-id.ts';
-import { type Answer, group, RowsNode, type RowsWorld } from './rows-node.ts';
+import { replicaId } from '../../storage-node/replicator/raft/replica-id.ts';
+import { EnginePool } from '../../storage-node/replicator/simulation/engine-pool.ts';
+import { Network } from '../../storage-node/replicator/simulation/network.ts';
+import { Random } from '../../storage-node/replicator/simulation/timeline.ts';
+import { Arguments } from '../../universal-row/arguments.ts';
+import type { Command } from '../../universal-row/command.ts';
+import type { TransactionWatch } from '../../universal-row/executor.ts';
+import { namedTransforms } from '../../universal-row/transforms/redis/registry.ts';
+import { type Answer, type Ask, GatewayNode, group, type NodesWorld } from './node.ts';
+import { OwnedTimeline } from './owned-timeline.ts';
+import { Wires } from './wires.ts';
 
-export interface RowsResult {
+export interface GatewayResult {
   readonly seed: number;
   readonly failure: string | undefined;
   readonly acknowledged: number;
@@ -34,26 +35,22 @@ interface Done {
   readonly value: string | undefined;
   readonly call: number;
   readonly answer: number;
-  /** What was answered: the length, or the elements. Undefined where the outcome is unknown. */
+  /** What was answered: the length, or the elements. Undefined where there is nothing of it. */
   readonly result: string | undefined;
   readonly told: string;
 }
 
 const nodeNumbers = [1, 2, 3];
 const clientsPerNode = 3;
-/** A gateway gives up a silent node after so long, and a write after `patienceMs`. */
-const silentMs = 1700;
-const patienceMs = 4000;
 const healedMs = 60_000;
-const mostNameBytes = 12;
 const mostTries = 50;
 
-class RowsHistory {
+class GatewayHistory {
   readonly #random: Random;
-  readonly #timeline = new Timeline();
+  readonly #timeline = new OwnedTimeline();
   readonly #engines = new EnginePool();
   readonly #network: Network;
-  readonly #nodes: RowsNode[];
+  readonly #nodes: GatewayNode[];
   readonly #done: Done[] = [];
   /** Elements take up to so many bytes more: a state of several parts. */
   readonly #payload: number;
@@ -66,7 +63,6 @@ class RowsHistory {
   #isOver = false;
   #time = 0;
   #value = 0;
-  #sequence = 0;
   #kills = 0;
   #pauses = 0;
 
@@ -81,14 +77,22 @@ class RowsHistory {
       ...{ delay: 0.5 + random.next() * 10, late: random.chance(0.3) ? 0.05 : 0, lateDelay: 300 },
     };
     const entries = random.pick([6, 20, 60, 200]);
-    const world: RowsWorld = {
-      ...{ timeline: this.#timeline, network: this.#network, engines: this.#engines },
+    const wires = new Wires({
+      timeline: this.#timeline,
+      random: new Random(random.below(2 ** 32)),
+      hostOf: (node) => this.#node(node).host,
+      isCut: (from, to) => this.#cut.has(`${from} ${to}`),
+      delay: () => this.#network.faults.delay,
+    });
+    const world: NodesWorld = {
+      seed,
+      ...{ timeline: this.#timeline, network: this.#network, wires, engines: this.#engines },
       random: new Random(random.below(2 ** 32)),
       nodes: nodeNumbers,
       limits: { checkpointEntries: entries, keptEntries: Math.floor(entries / 4) },
       breach: (error) => void (this.#failure ??= error),
     };
-    this.#nodes = nodeNumbers.map((number) => new RowsNode(world, number));
+    this.#nodes = nodeNumbers.map((number) => new GatewayNode(world, number));
     this.#payload = random.chance(0.3) ? 20_000 : 0;
     this.#faultyMs = 4000 + random.next() * 16_000;
     const rate = (most: number): number => (random.chance(0.7) ? random.next() * most : 0);
@@ -98,24 +102,16 @@ class RowsHistory {
     };
   }
 
-  #node(number: number): RowsNode {
+  #node(number: number): GatewayNode {
     return this.#nodes[number - 1]!;
   }
 
-  async run(seed: number): Promise<RowsResult> {
-    const { setImmediate } = globalThis;
-    const timeline = this.#timeline;
+  async run(seed: number): Promise<GatewayResult> {
     const later = new Random(seed ^ 0x1a7e);
-    // As on a real machine other things happen in between, as between the parts of a snapshot.
-    const own = <A extends unknown[]>(act: (...args: A) => void, ...args: A): void =>
-      timeline.after(later.next() * 0.3, () => act(...args));
-    globalThis.setImmediate = own as typeof setImmediate;
     try {
-      await this.#run();
+      await this.#timeline.insteadOfTimers(later, () => this.#run());
     } catch (error) {
       this.#failure ??= error as Error;
-    } finally {
-      globalThis.setImmediate = setImmediate;
     }
     this.#engines.release();
     const pushes = this.#done.filter(({ value }) => value !== undefined);
@@ -131,9 +127,9 @@ class RowsHistory {
   }
 
   async #run(): Promise<void> {
-    for (const node of this.#nodes) this.#start(node);
+    for (const node of this.#nodes) node.start();
     const clients = nodeNumbers.flatMap((number) =>
-      Array.from({ length: clientsPerNode }, (_, slot) => this.#client(number, slot)),
+      Array.from({ length: clientsPerNode }, () => this.#client(number)),
     );
     let running = clients.length;
     for (const client of clients) {
@@ -147,8 +143,8 @@ class RowsHistory {
     this.#isOver = true;
     this.#heal();
     for (const node of this.#nodes) {
-      node.resume();
-      this.#start(node);
+      node.pause(0);
+      node.start();
     }
     await this.#runFor(healedMs, () => running === 0);
     if (this.#failure === undefined && running > 0) throw new Error('clients do not end');
@@ -246,25 +242,21 @@ class RowsHistory {
 
   // ---- faults
 
-  #start(node: RowsNode): void {
-    node.start().catch((error: unknown) => (this.#failure ??= error as Error));
-  }
-
-  #leader(): RowsNode | undefined {
+  #leader(): GatewayNode | undefined {
     return this.#nodes.find(({ life }) => life?.pod.role === 'leader');
   }
 
-  #kill(node: RowsNode, downMs: number): void {
+  #kill(node: GatewayNode, downMs: number): void {
     if (node.life === undefined) return;
     this.#kills++;
     node.kill();
-    this.#timeline.after(this.#random.next() * downMs, () => this.#start(node));
+    this.#timeline.after(this.#random.next() * downMs, () => node.start());
   }
 
   #fault(): void {
     const random = this.#random;
     const { kill, pause, cut, transfer, slow } = this.#rates;
-    const some = (): RowsNode =>
+    const some = (): GatewayNode =>
       random.chance(0.5) ? (this.#leader() ?? random.pick(this.#nodes)) : random.pick(this.#nodes);
     if (random.chance(kill)) {
       const down = random.pick([30, 800, 4000]);
@@ -279,7 +271,10 @@ class RowsHistory {
     }
     if (random.chance(cut)) this.#cutOff(some());
     if (random.chance(transfer)) {
-      this.#leader()?.life!.log.transfer(replicaId(random.pick(nodeNumbers)));
+      const { log, owner } = this.#leader()?.life ?? {};
+      if (log !== undefined) {
+        this.#timeline.as(owner, () => log.transfer(replicaId(random.pick(nodeNumbers))));
+      }
     }
     if (random.chance(slow)) {
       this.#network.faults.delay = 30 + random.next() * 300;
@@ -287,7 +282,7 @@ class RowsHistory {
     }
   }
 
-  #cutOff(node: RowsNode): void {
+  #cutOff(node: GatewayNode): void {
     const random = this.#random;
     const isOneWay = random.chance(0.3);
     const hears = random.chance(0.5);
@@ -312,75 +307,94 @@ class RowsHistory {
 
   // ---- clients
 
-  async #client(number: number, slot: number): Promise<void> {
+  async #client(number: number): Promise<void> {
     const node = this.#node(number);
     const random = new Random(this.#random.below(2 ** 32));
     while (!this.#isOver) {
       await this.#timeline.sleep(random.next() * 60);
-      if (node.life === undefined || node.isPaused) continue;
+      if (node.life === undefined) continue;
       const key = `list${Math.floor(this.#value / 60)}`;
-      const { lives } = node;
-      const isHere = (): boolean => node.life !== undefined && node.lives === lives;
       const draw = random.next();
-      if (draw < 0.35) await this.#read(node, key, isHere, random);
-      else if (draw < 0.8) await this.#append(node, slot, key, isHere, random);
-      else await this.#ask(node, this.#target(node, random), this.#otherWrite(random), isHere);
+      if (draw < 0.3) await this.#read(node, key);
+      else if (draw < 0.6) await this.#append(node, key, random);
+      else if (draw < 0.8) await this.#appendWatched(node, key, random);
+      else await node.ask(one(this.#otherWrite(random)));
     }
   }
 
-  async #read(node: RowsNode, key: string, isHere: () => boolean, random: Random): Promise<void> {
+  async #read(node: GatewayNode, key: string): Promise<string | undefined> {
     const call = ++this.#time;
-    for (let tries = 0; tries < 3 && isHere(); tries++) {
-      const answer = await this.#ask(node, this.#target(node, random), readList(key), isHere);
-      if (answer.kind === 'done') {
-        const result = textOf(answer.values);
-        if (result.startsWith('(error)')) return;
-        const done = { key, value: undefined, call, answer: ++this.#time, result, told: 'done' };
-        this.#done.push(done);
-        return;
-      }
-      await this.#timeline.sleep(random.next() * 60);
-    }
+    const answer = await node.ask(one(command(`lrange ${key} 0 -1`)));
+    const elements = valuesOf(answer);
+    if (elements === undefined) return undefined;
+    const result = elements.slice(1).map(named).join();
+    this.#done.push({ key, value: undefined, call, answer: ++this.#time, result, told: 'done' });
+    return result;
   }
 
-  /** As a gateway does (group-executor.ts): a write that may have been done is sent again with its number. */
-  async #append(
-    node: RowsNode,
-    slot: number,
-    key: string,
-    isHere: () => boolean,
-    random: Random,
-  ): Promise<void> {
+  #newElement(random: Random): { value: string; element: string } {
     const value = `v${++this.#value}`;
-    const line = `append ${key} ${value}${'x'.repeat(random.below(1 + this.#payload))}`;
-    const write = {
-      ...{ node: node.number, incarnation: node.lives, first: 0 },
-      number: ++this.#sequence * mostSlots + slot,
-    };
+    return { value, element: `${value}${'x'.repeat(random.below(1 + this.#payload))}` };
+  }
+
+  async #append(node: GatewayNode, key: string, random: Random): Promise<void> {
+    const { value, element } = this.#newElement(random);
     const call = ++this.#time;
-    const deadline = this.#timeline.now + patienceMs;
-    let told = 'notRun';
-    while (this.#timeline.now < deadline && isHere()) {
-      const target = this.#target(node, random);
-      const command = append(line);
-      const isNumbered = target !== node || told === 'unknown';
-      if (isNumbered) command.transform = once(command.transform, write);
-      const answer = await this.#ask(node, target, command, isHere);
-      if (answer.kind === 'done') {
-        const result = textOf(answer.values);
-        const isError = result.startsWith('(error)');
-        this.#done.push({
-          ...{ key, value, call, answer: ++this.#time },
-          ...{ result: isError ? undefined : result, told: isError ? result : 'done' },
-        });
-        return;
-      }
-      if (answer.kind === 'unknown') told = 'unknown';
-      if (answer.kind === 'unknown' && !isNumbered) break;
-      await this.#timeline.sleep(random.next() * 60);
+    const answer = await node.ask(one(command(`rpush ${key} ${element}`)));
+    this.#noteAppend(key, value, call, answer, 0);
+  }
+
+  /** WATCH, LRANGE, MULTI, RPUSH, EXEC: it is appended behind what was read, or not at all. */
+  async #appendWatched(node: GatewayNode, key: string, random: Random): Promise<void> {
+    const { gateway } = node.life!;
+    const { lives } = node;
+    const watch: TransactionWatch = {
+      dirty: false,
+      rowChanged: () => void (watch.dirty = true),
+    };
+    const bytes = Buffer.from(key);
+    await node.ask((at) => at.observe(0, bytes, watch));
+    const before = await this.#read(node, key);
+    if (before === undefined || node.life === undefined || node.lives !== lives) return;
+    if (random.chance(0.3)) await this.#timeline.sleep(random.next() * 300);
+    if (node.life === undefined || node.lives !== lives) return;
+    const { value, element } = this.#newElement(random);
+    const call = ++this.#time;
+    const push = command(`rpush ${key} ${element}`);
+    const answer = await node.ask((at, reply) =>
+      at.executeAll(
+        [push],
+        reply,
+        (own) => {
+          if (watch.dirty) own.nilArray();
+          else own.array(1);
+          return !watch.dirty;
+        },
+        watch,
+      ),
+    );
+    if (node.life?.gateway === gateway) {
+      await node.ask((at) => at.unobserve(0, bytes, watch));
     }
-    if (!isHere()) told = 'unknown';
-    this.#done.push({ key, value, call, answer: ++this.#time, result: undefined, told });
+    this.#noteAppend(key, value, call, answer, 1);
+    const done = this.#done.at(-1)!;
+    const length = before === '' ? 0 : before.split(',').length;
+    if (done.told === 'done' && Number(done.result) !== length + 1) {
+      throw new Error(
+        `${key}: a transaction ran though its key had changed: ${JSON.stringify(done)}`,
+      );
+    }
+  }
+
+  /** The length is item `at` of the answer. */
+  #noteAppend(key: string, value: string, call: number, given: Answer, at: number): void {
+    const first = given[0] ?? '';
+    const noted = { key, value, call, answer: ++this.#time };
+    if (first.startsWith('(error) CLUSTERDOWN') || first === '(nil)') {
+      this.#done.push({ ...noted, result: undefined, told: 'notRun' });
+    } else if (first.startsWith('(error)') || given[at]?.startsWith('(error)') === true) {
+      this.#done.push({ ...noted, result: undefined, told: 'unknown' });
+    } else this.#done.push({ ...noted, result: given[at]!, told: 'done' });
   }
 
   /** A write that is sent once. Nothing is expected of it but that all replicas have the same of it. */
@@ -389,52 +403,13 @@ class RowsHistory {
     const n = random.below(6);
     const filled = 'x'.repeat(1 + random.below(random.chance(0.1) ? 60_000 : 400));
     const line = random.pick([
-      ...[`put ${key} ${filled}`, `put ${key} ${filled}`, `field ${key} f${n} ${filled}`],
-      ...[`unfield ${key} f${n}`, `score ${key} m${n} ${n}`, `push ${key} HEAD e${n}`],
-      ...[`pop ${key} TAIL`, `rename ${key} k${n}`, `drop ${key}`, `drop ${key}`],
-      `expire ${key} ${1_000_000 + Math.ceil(this.#timeline.now) + random.below(900)}`,
-      random.chance(0.1) ? 'clear' : 'swap 1 2',
+      ...[`set ${key} ${filled}`, `set ${key} ${filled}`, `hset ${key} f${n} ${filled}`],
+      ...[`hdel ${key} f${n}`, `zadd ${key} ${n} m${n}`, `lpush ${key} e${n}`],
+      ...[`rpop ${key}`, `rename ${key} k${n}`, `del ${key}`, `del ${key}`, `incr n${n}`],
+      `pexpire ${key} ${random.below(900)}`,
+      random.chance(0.1) ? 'flushdb' : 'swapdb 1 2',
     ]);
-    return commandOf(line, 1 + random.below(2));
-  }
-
-  /** The leader, as far as this node knows; any node otherwise. */
-  #target(node: RowsNode, random: Random): RowsNode {
-    const leader = node.life?.pod.leader ?? 0;
-    if (node.life?.pod.role === 'leader' || node.life?.pod.isPaused === true) return node;
-    if (leader !== 0 && random.chance(0.8)) return this.#node(nodeOfReplica(leader));
-    return random.pick(this.#nodes);
-  }
-
-  #ask(from: RowsNode, to: RowsNode, command: Command, isHere: () => boolean): Promise<Answer> {
-    const { faults } = this.#network;
-    const way = (a: RowsNode, b: RowsNode, then: () => void): void => {
-      if (a === b) then();
-      else if (!this.#cut.has(`${a.number} ${b.number}`)) {
-        this.#timeline.after(this.#random.next() * faults.delay, then);
-      }
-    };
-    return new Promise((resolve) => {
-      let isOver = false;
-      const end = (answer: Answer): void => {
-        if (isOver) return;
-        isOver = true;
-        resolve(answer);
-      };
-      way(from, to, () =>
-        to.request(command, (answer) =>
-          way(to, from, () => {
-            // A process that stands still hears of it later.
-            const hear = (): void => {
-              if (from.isPaused) this.#timeline.after(10, hear);
-              else end(isHere() ? answer : { kind: 'unknown' });
-            };
-            hear();
-          }),
-        ),
-      );
-      if (from !== to) this.#timeline.after(silentMs, () => end({ kind: 'unknown' }));
-    });
+    return command(line, 1 + random.below(2));
   }
 }
 
@@ -443,48 +418,36 @@ function named(element: string): string {
   return element.replace(/x.*/, '');
 }
 
-/** Appends a value and answers the length. */
-function append(line: string): Command {
-  const command = commandOf(line.replace('append', 'push'), 0);
-  return {
-    ...command,
-    action: Action.update,
-    transform: (rows, args, reply) => {
-      const [key, value] = [args.bytes(1), args.bytes(2)];
-      let row = rows.find(key, 0, key.length);
-      if (row === 0) row = rows.create(key, 0, key.length, Shape.array);
-      rows.push(row, false, value, 0, value.length);
-      reply.integer(rows.count(row));
-    },
-  };
+const one =
+  (command: Command): Ask =>
+  (gateway, reply) =>
+    gateway.execute(command, reply);
+
+const byName = new Map(namedTransforms.map((transform) => [transform.name, transform]));
+
+/** A Redis command, its words with spaces between. */
+function command(line: string, table = 0): Command {
+  const words = line.split(' ');
+  const args = new Arguments();
+  args.reserve(words.length);
+  args.buf = Buffer.from(line, 'latin1');
+  let at = 0;
+  for (const text of words) {
+    args.starts[args.count] = at;
+    args.lens[args.count++] = text.length;
+    at += text.length + 1;
+  }
+  const name = words[0]!;
+  const { action, run, grows } = byName.get(name)!;
+  return { action, name, transform: run, grows, table, span: { first: 0, count: 16 }, args };
 }
 
-function readList(key: string): Command {
-  const command = commandOf(`get ${key}`, 0);
-  return {
-    ...command,
-    action: Action.fetch,
-    transform: (rows, args, reply) => {
-      const bytes = args.bytes(1);
-      const row = rows.find(bytes, 0, bytes.length);
-      const found: string[] = [];
-      if (row !== 0) {
-        rows.eachElement(row, 0, rows.count(row), false, (b, s, n) => {
-          found.push(named(b.toString('latin1', s, Math.min(s + n, s + mostNameBytes))));
-        });
-      }
-      reply.text(found.join(','));
-    },
-  };
-}
-
-function textOf(values: Buffer): string {
-  const reply = new TextReply();
-  copyValue(new WireReader(values), reply);
-  return reply.toString();
+/** Undefined where it is an error. */
+function valuesOf(answer: Answer): Answer | undefined {
+  return answer[0]?.startsWith('(error)') === true ? undefined : answer;
 }
 
 /** The same seed, the same history. */
-export function runRowsHistory(seed: number): Promise<RowsResult> {
-  return new RowsHistory(seed).run(seed);
+export function runGatewayHistory(seed: number): Promise<GatewayResult> {
+  return new GatewayHistory(seed).run(seed);
 }
