@@ -107,7 +107,10 @@ export class ServedRequest {
       case RequestKind.write: {
         const [database, policy] = [reader.string(), reader.string()];
         const batch = readBatch(reader, this.#link.host.keys.of(head.group));
-        if (reader.left > 0) batch.identity = { id: reader.string(), at: reader.f64() };
+        if (reader.left > 0) {
+          const id = reader.string();
+          batch.identity = { id, at: Date.now() - reader.f64() };
+        }
         return { kind: 'write', database, policy, batch };
       }
       case RequestKind.change:

@@ -69,13 +69,17 @@ interface ForwarderOptions {
 export const clientHeader = 'x-polyrow-client';
 /** When that node received the request, Unix milliseconds. */
 export const receivedHeader = 'x-polyrow-received';
-/** Identity of its points: Unix milliseconds and a text, with a space between them (`BatchIdentity`). */
+/**
+ * Identity of its points (`BatchIdentity`): milliseconds since a leader may first have been given them, and a text, with a space
+ * between. It is no time of day, as the nodes' clocks may differ.
+ */
 export const identityHeader = 'x-polyrow-identity';
 
 export function readIdentity(header: string | string[] | undefined): BatchIdentity | undefined {
   if (typeof header !== 'string') return undefined;
-  const [at, id] = header.split(' ');
-  return id === undefined || !Number.isFinite(Number(at)) ? undefined : { id, at: Number(at) };
+  const [ms, id] = header.split(' ');
+  const at = Date.now() - Number(ms);
+  return id === undefined || Number.isNaN(at) ? undefined : { id, at };
 }
 
 /** Misdirected Request: the node does not lead, and has not begun. */
@@ -268,7 +272,8 @@ class Attempt {
     const headers = passedOn(request.rawHeaders, form);
     headers.push(clientHeader, exchange.clientAddress);
     if (receivedAt !== undefined) headers.push(receivedHeader, String(receivedAt));
-    if (identity !== undefined) headers.push(identityHeader, `${identity.at} ${identity.id}`);
+    if (identity !== undefined)
+      headers.push(identityHeader, `${Date.now() - identity.at} ${identity.id}`);
     if (this.#flows) headers.push('Expect', '100-continue');
     const length = request.headers['content-length'];
     if (this.#flows && length === undefined) headers.push('Transfer-Encoding', 'chunked');

@@ -160,7 +160,7 @@ export class RemoteSeriesStore implements SeriesStore, DatabaseSource {
           const { id, at } = batch.identity;
           // The same rows are the same part each time.
           writer.string(isFirst && !rows.hasMore ? id : `${id}/${part++}`);
-          writer.f64(at);
+          writer.f64(Date.now() - at);
         }
         if (writer.pos > maxRequestBytes) throw new TooLargeError('a point is too large');
         add(total, await this.#written(writer, isFirst));
