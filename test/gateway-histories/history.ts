@@ -51,6 +51,7 @@ class GatewayHistory {
   readonly #engines = new EnginePool();
   readonly #network: Network;
   readonly #nodes: GatewayNode[];
+  readonly #wires: Wires;
   readonly #done: Done[] = [];
   /** Elements take up to so many bytes more: a state of several parts. */
   readonly #payload: number;
@@ -77,13 +78,13 @@ class GatewayHistory {
       ...{ delay: 0.5 + random.next() * 10, late: random.chance(0.3) ? 0.05 : 0, lateDelay: 300 },
     };
     const entries = random.pick([6, 20, 60, 200]);
-    const wires = new Wires({
+    const wires = (this.#wires = new Wires({
       timeline: this.#timeline,
       random: new Random(random.below(2 ** 32)),
       hostOf: (node) => this.#node(node).host,
       isCut: (from, to) => this.#cut.has(`${from} ${to}`),
       delay: () => this.#network.faults.delay,
-    });
+    }));
     const world: NodesWorld = {
       seed,
       ...{ timeline: this.#timeline, network: this.#network, wires, engines: this.#engines },
@@ -109,7 +110,13 @@ class GatewayHistory {
   async run(seed: number): Promise<GatewayResult> {
     const later = new Random(seed ^ 0x1a7e);
     try {
-      await this.#timeline.insteadOfTimers(later, () => this.#run());
+      await this.#timeline.insteadOfTimers(later, async () => {
+        try {
+          await this.#run();
+        } finally {
+          this.#wires.close();
+        }
+      });
     } catch (error) {
       this.#failure ??= error as Error;
     }

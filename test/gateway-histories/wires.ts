@@ -150,6 +150,7 @@ class Wire extends EventEmitter {
 export class Wires {
   readonly #world: WireWorld;
   readonly #wires = new Set<Wire>();
+  readonly #links: ClusterLink[] = [];
 
   constructor(world: WireWorld) {
     this.#world = world;
@@ -163,6 +164,11 @@ export class Wires {
       if (!wire.destroyed) wire.end();
       wire.destroyed = true;
     }
+  }
+
+  /** The history is over. Links of processes that have ended still have their timers, which would keep all they know. */
+  close(): void {
+    for (const link of this.#links) link.close();
   }
 
   dialFor(client: Host): typeof dialLink {
@@ -190,6 +196,7 @@ export class Wires {
         near.on('close', () => failed(new Error('the node closed the connection')));
         server.soon(() => {
           far.link = accepted(far);
+          this.#links.push(far.link);
           back.send(() =>
             client.soon(() => {
               if (isOver) {
@@ -201,7 +208,7 @@ export class Wires {
                 secret: context.secret,
                 nonce: Buffer.alloc(nonceBytes, 1),
               });
-              link = near.link = new ClusterLink({
+              link = new ClusterLink({
                 socket: near as unknown as Socket,
                 handshake,
                 silenceMs: undefined,
@@ -214,6 +221,8 @@ export class Wires {
                 }),
                 ended: (_link, error) => failed(error ?? new Error('closed')),
               });
+              near.link = link;
+              this.#links.push(link);
             }),
           );
         });
