@@ -81,6 +81,8 @@ interface SeriesPodStats extends CheckpointStats {
 }
 
 const noTables: TableRulesByName = new Map();
+/** Of the reason of a refusal that is kept with a batch. */
+const mostErrorLength = 500;
 
 function nanoseconds(ms: number): bigint {
   return BigInt(ms) * 1_000_000n;
@@ -252,7 +254,9 @@ export class SeriesPod implements SeriesStore {
           writer,
           rules && pointRulesOf(rules),
         );
-        const { written, dropped, error } = prepared;
+        const { written, dropped } = prepared;
+        // It may name measurements and fields in full.
+        const error = prepared.error?.slice(0, mostErrorLength);
         // One that has stored nothing may be prepared again.
         if (batch.identity !== undefined && writer.pos > start) {
           this.#engine.prepareStored({ id: batch.identity.id, written, dropped, error }, writer);

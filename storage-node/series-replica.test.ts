@@ -340,7 +340,7 @@ test('a batch whose outcome was unknown is not stored again over what was writte
     }
     return over;
   };
-  const at = first.clock.now();
+  const at = first.clock.monotonic();
   const early = { id: 'early', at };
   const late = { id: 'late', at };
   await first.log.lead();

@@ -1,7 +1,16 @@
 import { expect, test } from 'vitest';
 import { OutcomeUnknownError } from '../contracts/series-store.ts';
-import { TestClock } from './pod-fixture.ts';
 import { StoredBatches } from './stored-batches.ts';
+
+class TestClock {
+  time = 1_000_000;
+  now(): number {
+    throw new Error('the time of day may jump');
+  }
+  monotonic(): number {
+    return this.time;
+  }
+}
 
 const outcome = { written: 3, dropped: 1, error: 'one is too old' };
 

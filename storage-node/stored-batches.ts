@@ -17,7 +17,7 @@ const mostBatches = 16_384;
 
 interface Kept {
   readonly batch: StoredBatch;
-  /** Unix milliseconds, when its entry was applied here. */
+  /** When its entry was applied here, as the clock's `monotonic`. */
   readonly at: number;
 }
 
@@ -25,12 +25,12 @@ export class StoredBatches {
   readonly #clock: Clock;
   /** By identity, in the order of the log. */
   readonly #kept = new Map<string, Kept>();
-  /** Unix milliseconds: of batches that no leader was given before this time it is known whether they are stored. */
+  /** As the clock's `monotonic`: of batches that no leader was given before it is known whether they are stored. */
   #knownSince: number;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#knownSince = clock.now();
+    this.#knownSince = clock.monotonic();
   }
 
   get size(): number {
@@ -38,13 +38,13 @@ export class StoredBatches {
   }
 
   add(batch: StoredBatch): void {
-    this.#kept.set(batch.id, { batch, at: this.#clock.now() });
+    this.#kept.set(batch.id, { batch, at: this.#clock.monotonic() });
     this.prune();
   }
 
   /** Drops what is too old, or too much. */
   prune(): void {
-    const end = this.#clock.now() - keptMs;
+    const end = this.#clock.monotonic() - keptMs;
     for (const [id, { at }] of this.#kept) {
       if (at > end && this.#kept.size <= mostBatches) return;
       this.#kept.delete(id);
@@ -55,7 +55,7 @@ export class StoredBatches {
   /** The state was replaced by that of another replica. */
   clear(): void {
     this.#kept.clear();
-    this.#knownSince = this.#clock.now();
+    this.#knownSince = this.#clock.monotonic();
   }
 
   /** Its outcome, if the batch is stored. Throws `OutcomeUnknownError` where that is not known. */

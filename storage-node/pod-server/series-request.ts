@@ -109,7 +109,7 @@ export class ServedRequest {
         const batch = readBatch(reader, this.#link.host.keys.of(head.group));
         if (reader.left > 0) {
           const id = reader.string();
-          batch.identity = { id, at: Date.now() - reader.f64() };
+          batch.identity = { id, at: performance.now() - Math.max(0, reader.f64()) };
         }
         return { kind: 'write', database, policy, batch };
       }

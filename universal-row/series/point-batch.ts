@@ -39,7 +39,7 @@ export interface PointGroup {
 export interface BatchIdentity {
   /** No other batch has it. */
   readonly id: string;
-  /** Unix milliseconds by the clock of this node: no leader was given the batch before. */
+  /** As `performance.now` of this process: no leader was given the batch before. */
   readonly at: number;
 }
 

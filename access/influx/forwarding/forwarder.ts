@@ -78,7 +78,7 @@ export const identityHeader = 'x-polyrow-identity';
 export function readIdentity(header: string | string[] | undefined): BatchIdentity | undefined {
   if (typeof header !== 'string') return undefined;
   const [ms, id] = header.split(' ');
-  const at = Date.now() - Number(ms);
+  const at = performance.now() - Math.max(0, Number(ms));
   return id === undefined || Number.isNaN(at) ? undefined : { id, at };
 }
 
@@ -155,7 +155,7 @@ export class Forwarder {
   /** Another identity for each body of points; undefined where not all nodes know them. */
   newIdentity(): BatchIdentity | undefined {
     const isKnown = this.#options.knowsIdentities?.() === true;
-    return isKnown ? { id: randomUUID(), at: Date.now() } : undefined;
+    return isKnown ? { id: randomUUID(), at: performance.now() } : undefined;
   }
 
   /**
@@ -220,7 +220,8 @@ export class Forwarder {
 /** A leader is given the points of the exchange: until one may have stored them none was given them before. */
 export function offered(exchange: Exchange): void {
   const { identity, mayBeStored } = exchange;
-  if (identity !== undefined && !mayBeStored) exchange.identity = { ...identity, at: Date.now() };
+  if (identity !== undefined && !mayBeStored)
+    exchange.identity = { ...identity, at: performance.now() };
 }
 
 /** Has HTTP run over links to one node. */
@@ -273,7 +274,7 @@ class Attempt {
     headers.push(clientHeader, exchange.clientAddress);
     if (receivedAt !== undefined) headers.push(receivedHeader, String(receivedAt));
     if (identity !== undefined)
-      headers.push(identityHeader, `${Date.now() - identity.at} ${identity.id}`);
+      headers.push(identityHeader, `${performance.now() - identity.at} ${identity.id}`);
     if (this.#flows) headers.push('Expect', '100-continue');
     const length = request.headers['content-length'];
     if (this.#flows && length === undefined) headers.push('Transfer-Encoding', 'chunked');

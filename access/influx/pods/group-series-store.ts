@@ -270,7 +270,8 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
     return this.#atLeader(true, (place, isUnknown) => {
       const { identity } = batch;
       // Until a leader may have stored it none was given it before.
-      if (identity !== undefined && !isUnknown) batch.identity = { ...identity, at: Date.now() };
+      if (identity !== undefined && !isUnknown)
+        batch.identity = { ...identity, at: performance.now() };
       return place.write(database, retentionPolicy, batch);
     });
   }

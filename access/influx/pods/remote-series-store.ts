@@ -21,7 +21,6 @@ import {
   DeadlineError,
   type FieldKey,
   LateDeletionError,
-  NotLeaderError,
   OutcomeUnknownError,
   type ScanRequest,
   type SeriesReads,
@@ -30,7 +29,6 @@ import {
   type SeriesStore,
   TooLargeError,
   UnavailableError,
-  UnreachableError,
   type WriteOutcome,
 } from '../../../contracts/series-store.ts';
 import { Deferred } from '../../../universal-row/deferred.ts';
@@ -160,7 +158,7 @@ export class RemoteSeriesStore implements SeriesStore, DatabaseSource {
           const { id, at } = batch.identity;
           // The same rows are the same part each time.
           writer.string(isFirst && !rows.hasMore ? id : `${id}/${part++}`);
-          writer.f64(Date.now() - at);
+          writer.f64(performance.now() - at);
         }
         if (writer.pos > maxRequestBytes) throw new TooLargeError('a point is too large');
         add(total, await this.#written(writer, isFirst));
@@ -176,8 +174,7 @@ export class RemoteSeriesStore implements SeriesStore, DatabaseSource {
       return await this.#ask(writer, true, readOutcome);
     } catch (error) {
       // Rows of the requests before are stored: no error may say that nothing was done.
-      const saysNothingDone = error instanceof NotLeaderError || error instanceof UnreachableError;
-      throw isFirst || !saysNothingDone ? error : new OutcomeUnknownError();
+      throw isFirst || !(error instanceof UnavailableError) ? error : new OutcomeUnknownError();
     }
   }
 
