@@ -256,7 +256,8 @@ export const verbs: Record<string, Verb> = {
 };
 
 /** Parses a line into a command: a verb, mostly a key, and arguments. */
-export function commandOf(line: string, table: number): Command {
+/** The words of a line, with spaces between them. */
+export function wordsOf(line: string): Arguments {
   const words = line.split(' ');
   const args = new Arguments();
   args.reserve(words.length);
@@ -267,10 +268,15 @@ export function commandOf(line: string, table: number): Command {
     args.lens[args.count++] = text.length;
     at += text.length + 1;
   }
-  const verb = verbs[words[0]!];
-  if (verb === undefined) throw new Error(`no verb ${words[0]}`);
+  return args;
+}
+
+export function commandOf(line: string, table: number): Command {
+  const args = wordsOf(line);
+  const name = args.latin1(0);
+  const verb = verbs[name];
+  if (verb === undefined) throw new Error(`no verb ${name}`);
   const { action, run, grows } = verb;
-  const name = words[0]!;
   return { action, name, transform: run, grows: grows === true, table, span, args };
 }
 

@@ -254,11 +254,11 @@ export class SeriesPod implements SeriesStore {
           writer,
           rules && pointRulesOf(rules),
         );
-        const { written, dropped } = prepared;
-        // It may name measurements and fields in full.
-        const error = prepared.error?.slice(0, mostErrorLength);
-        // One that has stored nothing may be prepared again.
+        // A batch of which nothing is stored may be prepared again.
         if (batch.identity !== undefined && writer.pos > start) {
+          const { written, dropped } = prepared;
+          // The error may name measurements and fields in full.
+          const error = prepared.error?.slice(0, mostErrorLength);
           this.#engine.prepareStored({ id: batch.identity.id, written, dropped, error }, writer);
         }
         prepared.logBytes = writer.pos - start;

@@ -7,11 +7,11 @@ import {
   decodeSnapshot,
   type EngineContents,
 } from '../../engines/conformance/contents.ts';
+import { wordsOf } from '../../storage-node/pod-fixture.ts';
 import { replicaId } from '../../storage-node/replicator/raft/replica-id.ts';
 import { EnginePool } from '../../storage-node/replicator/simulation/engine-pool.ts';
 import { Network } from '../../storage-node/replicator/simulation/network.ts';
 import { Random } from '../../storage-node/replicator/simulation/timeline.ts';
-import { Arguments } from '../../universal-row/arguments.ts';
 import type { Command } from '../../universal-row/command.ts';
 import type { TransactionWatch } from '../../universal-row/executor.ts';
 import { namedTransforms } from '../../universal-row/transforms/redis/registry.ts';
@@ -434,17 +434,8 @@ const byName = new Map(namedTransforms.map((transform) => [transform.name, trans
 
 /** A Redis command, its words with spaces between. */
 function command(line: string, table = 0): Command {
-  const words = line.split(' ');
-  const args = new Arguments();
-  args.reserve(words.length);
-  args.buf = Buffer.from(line, 'latin1');
-  let at = 0;
-  for (const text of words) {
-    args.starts[args.count] = at;
-    args.lens[args.count++] = text.length;
-    at += text.length + 1;
-  }
-  const name = words[0]!;
+  const args = wordsOf(line);
+  const name = args.latin1(0);
   const { action, run, grows } = byName.get(name)!;
   return { action, name, transform: run, grows, table, span: { first: 0, count: 16 }, args };
 }

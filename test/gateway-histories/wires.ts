@@ -150,7 +150,6 @@ class Wire extends EventEmitter {
 export class Wires {
   readonly #world: WireWorld;
   readonly #wires = new Set<Wire>();
-  readonly #links: ClusterLink[] = [];
 
   constructor(world: WireWorld) {
     this.#world = world;
@@ -160,7 +159,6 @@ export class Wires {
   ended(host: Host): void {
     for (const wire of this.#wires) {
       if (wire.host !== host) continue;
-      this.#wires.delete(wire);
       if (!wire.destroyed) wire.end();
       wire.destroyed = true;
     }
@@ -168,7 +166,7 @@ export class Wires {
 
   /** The history is over. Links of processes that have ended still have their timers, which would keep all they know. */
   close(): void {
-    for (const link of this.#links) link.close();
+    for (const { link } of this.#wires) link?.close();
   }
 
   dialFor(client: Host): typeof dialLink {
@@ -196,7 +194,6 @@ export class Wires {
         near.on('close', () => failed(new Error('the node closed the connection')));
         server.soon(() => {
           far.link = accepted(far);
-          this.#links.push(far.link);
           back.send(() =>
             client.soon(() => {
               if (isOver) {
@@ -222,7 +219,6 @@ export class Wires {
                 ended: (_link, error) => failed(error ?? new Error('closed')),
               });
               near.link = link;
-              this.#links.push(link);
             }),
           );
         });

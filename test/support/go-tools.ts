@@ -38,7 +38,7 @@ export async function goTool(tool: GoTool): Promise<{ path: string } | { missing
   if (existsSync(path)) return { path };
   if (!hasGo) return { missing: `${tool.program} is built by Go, which is not installed` };
   const tags = ['tools', tool.tags ?? []].flat().join(',');
-  // Debug information would take an eighth of a build's processor time, and nobody attaches a debugger.
+  // Debug information would take an eighth of a build's processor time, and these programs are not debugged.
   const flags = tool.optimized ? [] : ['-gcflags=all=-N -l -dwarf=false', '-ldflags=-s -w'];
   const args = ['build', '-buildvcs=false', ...flags, '-tags', tags, '-o', path, tool.program];
   try {
