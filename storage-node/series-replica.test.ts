@@ -20,7 +20,7 @@ import type { FieldValue, TestPoint } from '../engines/tsm/testing/point-batches
 import { readAll } from '../engines/tsm/testing/read-points.ts';
 import { TsmEngine } from '../engines/tsm/tsm-engine.ts';
 import type { PortableSeriesEngine } from '../engines/series-engine.ts';
-import type { BatchIdentity } from '../universal-row/series/point-batch.ts';
+import type { BatchIdentity } from '../universal-row/series/batch-identity.ts';
 import { inOneGo, whenFinished } from '../universal-row/slices.ts';
 import { FaultyDisk } from './disk/faulty-disk.ts';
 import { TestClock } from './pod-fixture.ts';
@@ -341,8 +341,8 @@ test('a batch whose outcome was unknown is not stored again over what was writte
     return over;
   };
   const at = first.clock.monotonic();
-  const early = { id: 'early', at };
-  const late = { id: 'late', at };
+  const early = { id: 'early', at, isRepeated: false };
+  const late = { id: 'late', at, isRepeated: false };
   await first.log.lead();
   await settled(
     first,
@@ -358,7 +358,8 @@ test('a batch whose outcome was unknown is not stored again over what was writte
   await second.log.lead();
   expect(await settled(second, write(second, 2, late))).toMatchObject({ written: 1 });
   const entries = cluster.committed.length;
-  expect(await settled(second, write(second, 1, early))).toMatchObject({ written: 1, dropped: 0 });
+  const again = { ...early, isRepeated: true };
+  expect(await settled(second, write(second, 1, again))).toMatchObject({ written: 1, dropped: 0 });
   expect(cluster.committed.length).toBe(entries);
   const range = { from: minTime, to: maxTime, descending: false };
   const place = { database: 'db', retentionPolicy: '', measurement: 'm', fields: ['v'] };
@@ -366,7 +367,7 @@ test('a batch whose outcome was unknown is not stored again over what was writte
   expect(points.map((point) => point.at(-1))).toEqual(['v=2']);
 
   // A replica that was opened since would not know it.
-  const unknown = write(second, 3, { id: 'other', at: at - 1 });
+  const unknown = write(second, 3, { ...again, id: 'other' });
   await expect(settled(second, unknown)).rejects.toThrow(OutcomeUnknownError);
   for (const { pod } of [first, second]) await pod.close();
 });

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { type MaybePromise, whenReady } from '../universal-row/maybe-promise.ts';
 import type { ReadBounds } from '../universal-row/command.ts';
 import { type Clock } from '../universal-row/environment.ts';
-import type { BatchIdentity } from '../universal-row/series/point-batch.ts';
+import { type BatchIdentity, readBatchId } from '../universal-row/series/batch-identity.ts';
 import type { Outcome } from '../universal-row/executor.ts';
 import {
   LateDeletionError,
@@ -43,8 +43,9 @@ interface Change {
   readonly prepare: () => unknown;
   /** Whether it can be prepared on top of those that are in the entry; absent where it cannot. */
   readonly joins: (() => boolean) | undefined;
-  /** Of a batch of points that may be stored already. */
+  /** Of a batch of points that may be stored already; and the body that it is of. */
   readonly identity: BatchIdentity | undefined;
+  readonly body: string | undefined;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   result: unknown;
@@ -97,7 +98,8 @@ export class SeriesReplica implements LogListener {
     return new Promise<unknown>((resolve, reject) => {
       const refusal = this.#refusal();
       if (refusal !== undefined) return reject(refusal);
-      this.#queue.push({ prepare, joins, identity, resolve, reject, result: undefined });
+      const body = identity && readBatchId(identity.id).body;
+      this.#queue.push({ prepare, joins, identity, body, resolve, reject, result: undefined });
       this.#schedule();
     }) as Promise<T>;
   }
@@ -193,8 +195,8 @@ export class SeriesReplica implements LogListener {
     if (next === undefined) return false;
     const first = this.#entry[0];
     if (first === undefined) return true;
-    const id = next.identity?.id;
-    if (id !== undefined && this.#entry.some((one) => one.identity?.id === id)) return false;
+    const { body } = next;
+    if (body !== undefined && this.#entry.some((one) => one.body === body)) return false;
     return first.joins !== undefined && next.joins?.() === true;
   }
 

@@ -34,6 +34,7 @@ import {
 } from '../../contracts/series-store.ts';
 import { readBatch } from '../../universal-row/protocol/series-batch.ts';
 import { WireError, type WireReader, WireWriter } from '../../universal-row/protocol/wire.ts';
+import { identityOf } from '../../universal-row/series/batch-identity.ts';
 import type { PointBatch } from '../../universal-row/series/point-batch.ts';
 import type { Slices } from '../../universal-row/slices.ts';
 import { CatalogFollower } from './catalog-follower.ts';
@@ -108,8 +109,7 @@ export class ServedRequest {
         const [database, policy] = [reader.string(), reader.string()];
         const batch = readBatch(reader, this.#link.host.keys.of(head.group));
         if (reader.left > 0) {
-          const id = reader.string();
-          batch.identity = { id, at: performance.now() - Math.max(0, reader.f64()) };
+          batch.identity = identityOf(reader.string(), reader.f64());
         }
         return { kind: 'write', database, policy, batch };
       }

@@ -6,9 +6,15 @@ import {
   type LocalReplica,
 } from '../../access/influx/pods/group-series-store.ts';
 import type { SeriesLink } from '../../access/influx/pods/series-link.ts';
-import { NotLeaderError, OutcomeUnknownError } from '../../contracts/series-store.ts';
+import {
+  NotLeaderError,
+  OutcomeUnknownError,
+  type SeriesStore,
+} from '../../contracts/series-store.ts';
 import { batchesOf, SimpleSeriesCache } from '../../engines/series-conformance/batch-builder.ts';
 import { point } from '../../engines/series-conformance/points.ts';
+import { StoredBatches } from '../../storage-node/stored-batches.ts';
+import { batchId } from '../../universal-row/series/batch-identity.ts';
 import { oneSlice, whenFinished } from '../../universal-row/slices.ts';
 import { until } from '../support/until.ts';
 import { Carrier, group, tenant } from './series-carrier.ts';
@@ -128,6 +134,41 @@ describe('a group of replicas', () => {
     expect(changes).toEqual([]);
     expect(await store.change({ kind: 'createDatabase', database: 'db' })).toBeUndefined();
     expect(changes).toHaveLength(1);
+  });
+
+  test('the parts of a large batch are known to the next leader, here or at another node', async () => {
+    const known = new StoredBatches({ now: () => 0, monotonic: () => performance.now() - 10_000 });
+    const stored: string[] = [];
+    const write: SeriesStore['write'] = (_database, _policy, { rows, identity }) => {
+      const found = known.find(identity!);
+      if (found !== undefined) return found;
+      stored.push(identity!.id);
+      known.add({ id: identity!.id, written: rows, dropped: 0 });
+      return { written: rows, dropped: 0, error: undefined };
+    };
+    let left = 2;
+    const leaving: SeriesStore['write'] = (...given) => {
+      const answer = write(...given);
+      if (--left > 0) return answer;
+      leader = 2;
+      throw new OutcomeUnknownError();
+    };
+    await openTwo(stubStore({ write: leaving }), stubStore({ write }));
+    const points = Array.from({ length: 400_000 }, (_, i) =>
+      point(`m${i % 2},host=h${i % 1000}`, 1000 + i, { v: i, w: BigInt(i) }),
+    );
+    const batch = batchesOf(cache, points)[0]!;
+    const id = batchId('x', 0, batch.rows);
+    batch.identity = { id, at: performance.now(), isRepeated: false };
+    expect(await groupStore().write('db', '', batch)).toMatchObject({ written: 400_000 });
+    expect(stored.length).toBeGreaterThan(2);
+    expect(new Set(stored).size).toBe(stored.length);
+
+    const count = stored.length;
+    const here = { ...stubStore({ write }), role: 'leader' as const, appliedIndex: 1 };
+    expect(batch.identity).toMatchObject({ isRepeated: true });
+    expect(await groupStore(() => here).write('db', '', batch)).toMatchObject({ written: 400_000 });
+    expect(stored.length).toBe(count);
   });
 
   test('without a leader a request waits for one, and is refused when none comes', async () => {

@@ -52,11 +52,14 @@ export class BatchWriter {
   #batch: PointBatch | undefined;
   #group = 0;
   #row = 0;
+  /** Rows written of the batch. */
+  written = 0;
 
   begin(batch: PointBatch): void {
     this.#batch = batch;
     this.#group = 0;
     this.#row = 0;
+    this.written = 0;
   }
 
   /** Whether rows are left to be written. */
@@ -101,6 +104,7 @@ export class BatchWriter {
           if (hasRow(column, row)) bytes += textLength(batch, column, row);
       }
       ranges.push({ group, from, to: this.#row });
+      this.written += this.#row - from;
     }
     return ranges;
   }

@@ -1,6 +1,7 @@
 // Points on their way in, column-shaped: for each measurement the series, times and field columns of its
 // points in the order they came. The adapter fills a batch, the engine takes it, and it is used again.
 
+import type { BatchIdentity } from './batch-identity.ts';
 import type { FieldType } from './field-type.ts';
 import type { SeriesCache } from './series-cache.ts';
 
@@ -30,17 +31,6 @@ export interface PointGroup {
   /** By row: nanoseconds after the batch's `baseSeconds`, a whole number within ±2^53. */
   times: Float64Array;
   columns: PointColumn[];
-}
-
-/**
- * Identity of a batch that a gateway may have to give to one leader after another: a leader recognises by it that the batch
- * was stored (storage-node/stored-batches.ts).
- */
-export interface BatchIdentity {
-  /** No other batch has it. */
-  readonly id: string;
-  /** As `performance.now` of this process: no leader was given the batch before. */
-  readonly at: number;
 }
 
 /** A later point of the same series and time overwrites an earlier one, field by field. */

@@ -11,7 +11,13 @@ import type { ReplicaLog } from '../../../contracts/local-pod.ts';
 import { NotLeaderError, OutcomeUnknownError } from '../../../contracts/series-store.ts';
 import type { ReadBounds } from '../../../universal-row/command.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
-import type { BatchIdentity } from '../../../universal-row/series/point-batch.ts';
+import {
+  ageOf,
+  type BatchIdentity,
+  identityOf,
+  offered,
+  repeated,
+} from '../../../universal-row/series/batch-identity.ts';
 import { catchUp } from '../../gateway/pods/session-reads.ts';
 import type { SeenState } from '../../gateway/session-token.ts';
 import type { Exchange } from '../http/exchange.ts';
@@ -70,16 +76,15 @@ export const clientHeader = 'x-polyrow-client';
 /** When that node received the request, Unix milliseconds. */
 export const receivedHeader = 'x-polyrow-received';
 /**
- * Identity of its points (`BatchIdentity`): milliseconds since a leader may first have been given them, and a text, with a space
- * between. It is no time of day, as the nodes' clocks may differ.
+ * Identity of its points (`BatchIdentity`): milliseconds since a leader may have been given them, 0 where none was, and a text,
+ * with a space between. It is no time of day, as the nodes' clocks may differ.
  */
 export const identityHeader = 'x-polyrow-identity';
 
 export function readIdentity(header: string | string[] | undefined): BatchIdentity | undefined {
   if (typeof header !== 'string') return undefined;
   const [ms, id] = header.split(' ');
-  const at = performance.now() - Math.max(0, Number(ms));
-  return id === undefined || Number.isNaN(at) ? undefined : { id, at };
+  return id === undefined || Number.isNaN(Number(ms)) ? undefined : identityOf(id, Number(ms));
 }
 
 /** Misdirected Request: the node does not lead, and has not begun. */
@@ -155,7 +160,7 @@ export class Forwarder {
   /** Another identity for each body of points; undefined where not all nodes know them. */
   newIdentity(): BatchIdentity | undefined {
     const isKnown = this.#options.knowsIdentities?.() === true;
-    return isKnown ? { id: randomUUID(), at: performance.now() } : undefined;
+    return isKnown ? { id: randomUUID(), at: performance.now(), isRepeated: false } : undefined;
   }
 
   /**
@@ -169,10 +174,13 @@ export class Forwarder {
       const leader = leaderOf(tenant);
       if (leader === 'here') return false;
       if (leader !== undefined) {
-        offered(exchange);
+        exchange.identity = offered(exchange.identity);
         const tried = await this.#try(exchange, leader);
         if (tried === 'answered') return true;
-        if (tried === 'again') isUnknown = exchange.mayBeStored = true;
+        if (tried === 'again') {
+          isUnknown = true;
+          exchange.identity = repeated(exchange.identity);
+        }
         notThere?.(tenant, leader.node);
       }
       if (!exchange.isOpen) throw new ClientGone();
@@ -215,13 +223,6 @@ export class Forwarder {
   close(): void {
     this.setNodes([]);
   }
-}
-
-/** A leader is given the points of the exchange: until one may have stored them none was given them before. */
-export function offered(exchange: Exchange): void {
-  const { identity, mayBeStored } = exchange;
-  if (identity !== undefined && !mayBeStored)
-    exchange.identity = { ...identity, at: performance.now() };
 }
 
 /** Has HTTP run over links to one node. */
@@ -267,14 +268,12 @@ class Attempt {
   constructor(exchange: Exchange, agent: Agent) {
     const { request } = exchange;
     this.#exchange = exchange;
-    const { form, held, receivedAt, identity } = exchange;
+    const { form, held, receivedAt } = exchange;
     this.#body = form ?? held;
     this.#flows = this.#body === undefined && hasBody(request);
     const headers = passedOn(request.rawHeaders, form);
     headers.push(clientHeader, exchange.clientAddress);
     if (receivedAt !== undefined) headers.push(receivedHeader, String(receivedAt));
-    if (identity !== undefined)
-      headers.push(identityHeader, `${performance.now() - identity.at} ${identity.id}`);
     if (this.#flows) headers.push('Expect', '100-continue');
     const length = request.headers['content-length'];
     if (this.#flows && length === undefined) headers.push('Transfer-Encoding', 'chunked');
@@ -282,9 +281,12 @@ class Attempt {
       agent,
       method: exchange.method,
       path: request.url ?? '/',
-      headers,
       setHost: false,
     });
+    // Headers that the constructor is given are written at once: the age of the points is that at the time they are sent.
+    for (let i = 0; i < headers.length; i += 2) {
+      this.#request.appendHeader(headers[i]!, headers[i + 1]!);
+    }
   }
 
   run(): Promise<Tried> {
@@ -301,11 +303,17 @@ class Attempt {
         request.flushHeaders();
         return;
       }
-      request.once('socket', () => {
-        this.#isSent = true;
-      });
-      request.end(this.#body);
+      request.once('socket', () => this.#sendNow());
     });
+  }
+
+  /** The link is there. */
+  #sendNow(): void {
+    const { identity } = this.#exchange;
+    this.#isSent = true;
+    if (identity !== undefined)
+      this.#request.setHeader(identityHeader, `${ageOf(identity)} ${identity.id}`);
+    this.#request.end(this.#body);
   }
 
   #sendBody(): void {

@@ -4,12 +4,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { UnavailableError } from '../../../contracts/series-store.ts';
 import type { Clock } from '../../../universal-row/environment.ts';
-import {
-  type DividedSeries,
-  type Forwarder,
-  notLeading,
-  offered,
-} from '../forwarding/forwarder.ts';
+import { offered, repeated } from '../../../universal-row/series/batch-identity.ts';
+import { type DividedSeries, type Forwarder, notLeading } from '../forwarding/forwarder.ts';
 import type { Caller } from '../tenants/caller.ts';
 import type { Exchange } from './exchange.ts';
 import { asHttpError, HttpError } from './http-error.ts';
@@ -114,6 +110,8 @@ export class ClusterExchanges {
       // A database that another node has just made may not be known here yet.
       if (!(error instanceof HttpError) || !error.message.includes('not found')) throw error;
     }
+    // Batches before it may be stored.
+    exchange.identity = repeated(exchange.identity);
     exchange.giveUpAdmission();
     await divided.refresh();
     await handle(exchange, caller);
@@ -134,13 +132,14 @@ export class ClusterExchanges {
         exchange.metering = undefined;
         if (!forwarder.leads(tenant) && (await forwarder.forward(exchange, tenant, until))) return;
         exchange.metering = metering;
-        offered(exchange);
-        exchange.mayBeStored = true;
+        exchange.identity = offered(exchange.identity);
         return await handle(exchange, caller);
       } catch (error) {
         exchange.giveUpAdmission();
         const isOver = performance.now() > until || !exchange.isOpen;
         if (isOver || !(error instanceof UnavailableError)) throw error;
+        // Batches before the one that failed may be stored, too.
+        exchange.identity = repeated(exchange.identity);
       }
       await pause(retryMs);
     }

@@ -5,7 +5,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import { SeriesWork } from '../../../request-units/series-pricer.ts';
 import type { StepInfo, StepSource, StepWatcher } from '../../../contracts/step-watcher.ts';
 import type { SeriesReads } from '../../../contracts/series-store.ts';
-import type { BatchIdentity } from '../../../universal-row/series/point-batch.ts';
+import type { BatchIdentity } from '../../../universal-row/series/batch-identity.ts';
 import type { Caller } from '../tenants/caller.ts';
 import { type RequestMemory, unauthenticatedTenant } from '../../admission/request-memory.ts';
 import { ExchangeMemory } from './exchange-memory.ts';
@@ -75,8 +75,6 @@ export class Exchange implements StepSource {
   receivedAt: number | undefined;
   /** Of a body of points, for the identities of its batches; undefined where it is stored in one attempt. */
   identity: BatchIdentity | undefined;
-  /** A leader may have stored the points. */
-  mayBeStored = false;
   /** Caller of the request; undefined until it is known, or where it does not matter. */
   caller: Caller | undefined;
   /** How late its reads may be; undefined: as the database says. */

@@ -1,12 +1,15 @@
-// That a body whose pieces are all at hand, so that nothing it waits for lets others run, stops for them all the same.
+// That a body whose pieces are all at hand, so that nothing it waits for lets others run, stops for them all the same; and that
+// a body that is given to a second leader is cut so that nothing of it is stored twice.
 
 import { afterEach, expect, test, vi } from 'vitest';
+import { OutcomeUnknownError } from '../../../contracts/series-store.ts';
 import { systemClock } from '../../../universal-row/environment.ts';
 import {
   contendedSliceMs,
   type PodAdmission,
   type PodRequest,
 } from '../../../contracts/pod-admission.ts';
+import { readBatchId } from '../../../universal-row/series/batch-identity.ts';
 import { GroupCommit } from './group-commit.ts';
 import { InfluxCounters } from './influx-metrics.ts';
 import { PointWriter } from './point-writer.ts';
@@ -42,6 +45,16 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
+function writerOf(store: MemorySeriesStore, podAdmission?: PodAdmission): PointWriter {
+  return new PointWriter({
+    commit: new GroupCommit(store),
+    counters: new InfluxCounters(),
+    clock: systemClock,
+    podAdmission,
+    timeoutMs: 0,
+  });
+}
+
 test.each([
   ['bad lines', 'm v=x\n'],
   ['one line without an end', 'mmmmmm'],
@@ -51,13 +64,7 @@ test.each([
   vi.spyOn(performance, 'now').mockImplementation(() => (now += contendedSliceMs / 50));
   const store = new MemorySeriesStore('d');
   const podAdmission = new ContendedPod();
-  const writer = new PointWriter({
-    commit: new GroupCommit(store),
-    counters: new InfluxCounters(),
-    clock: systemClock,
-    podAdmission,
-    timeoutMs: 0,
-  });
+  const writer = writerOf(store, podAdmission);
   async function* body(): AsyncGenerator<Buffer> {
     for (let n = 0; n < piecesAtHand; n++) yield Buffer.from(text);
   }
@@ -66,4 +73,49 @@ test.each([
   expect(report.hasGoodLines).toBe(false);
   expect(podAdmission.requeued).toBeGreaterThan(2);
   expect(podAdmission.requeued).toBeLessThan(piecesAtHand / 2);
+});
+
+test('a further attempt finds each batch stored or not, where batches of the first one were larger', async () => {
+  // Batches become larger with each that takes little time.
+  let now = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => (now += 0.01));
+  const store = new MemorySeriesStore('d');
+  const write = store.write.bind(store);
+  const given: [from: number, to: number][] = [];
+  let left = Infinity;
+  store.write = (database, policy, batch) => {
+    const { from, to } = readBatchId(batch.identity!.id);
+    given.push([from, to]);
+    expect(to - from).toBe(batch.rows);
+    if (--left < 0) throw new OutcomeUnknownError();
+    return write(database, policy, batch);
+  };
+  const writer = writerOf(store);
+  const lines = (count: number, seconds: number): string[] =>
+    Array.from(
+      { length: count },
+      (_, n) =>
+        `m,s=${seconds + (n % 400)} a=1,b=2,c=3,d=4,e=5,v=${n} ${BigInt(seconds) * 1_000_000_000n + BigInt(n)}`,
+    );
+  // Times that are years apart are in different batches, and so are many series that a node has not seen yet.
+  const body = Buffer.from([...lines(2100, 0), ...lines(30_000, 1e9)].join('\n'));
+  const identity = { id: 'x', at: 0, isRepeated: false };
+  const target = { tenant: 0, store, database: 'd', retentionPolicy: '', precision: '' };
+  for (let n = 0; n < 5; n++) await writer.write({ ...target, identity }, [body], false);
+  given.length = 0;
+  left = 3;
+  const cut = writer.write({ ...target, identity }, [body], false);
+  await expect(cut).rejects.toThrow(OutcomeUnknownError);
+  const stored = given.splice(0);
+  expect(stored.some(([from, to]) => to - from > 500)).toBe(true);
+
+  left = Infinity;
+  const again = { ...identity, isRepeated: true };
+  await writerOf(store).write({ ...target, identity: again }, [body], false);
+  expect(given.at(-1)![1]).toBe(32_100);
+  for (const [from, to] of given) {
+    const near = stored.filter((one) => one[0] < to && from < one[1]);
+    const isWithin = near.length === 1 && near[0]![0] <= from && to <= near[0]![1];
+    expect([from, to, near.length === 0 || isWithin]).toEqual([from, to, true]);
+  }
 });

@@ -3,17 +3,14 @@
 
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
-import type {
-  BatchIdentity,
-  PointBatch,
-  PointGroup,
-} from '../../../universal-row/series/point-batch.ts';
+import { type BatchIdentity, batchId } from '../../../universal-row/series/batch-identity.ts';
+import type { PointBatch, PointGroup } from '../../../universal-row/series/point-batch.ts';
 import type { SeriesStore, WriteOutcome } from '../../../contracts/series-store.ts';
 import type { SeriesWork } from '../../../request-units/series-pricer.ts';
 import { type PodAdmission, TimeSlice } from '../../../contracts/pod-admission.ts';
 import { defaultLineParserLimits, LineParser } from '../line-protocol/line-parser.ts';
 import type { HotNames } from '../../gateway/hot-names.ts';
-import { BatchPace } from './batch-pace.ts';
+import { BatchPace, leastRows } from './batch-pace.ts';
 import type { GroupCommit } from './group-commit.ts';
 import type { ExchangeMemory } from './exchange-memory.ts';
 import { HttpError, MemoryRefusal } from './http-error.ts';
@@ -85,8 +82,6 @@ const samplesPerBatch = 4;
 const bytesPerValue = 16;
 /** Longest time slice while no other tenant competes. */
 const sliceMs = 8;
-/** Points of a batch while tenants compete: about as many as are stored within a time slice. */
-const crowdedRows = 250;
 
 /**
  * Number of streamed bodies by tenant. A tenant may have at most as many as slots are free, so slow senders of one tenant
@@ -198,6 +193,10 @@ function valuesOf({ columns }: PointGroup): number {
   return columns.reduce((sum, { count }) => sum + count, 0);
 }
 
+function valuesIn({ groups }: PointBatch): number {
+  return groups.reduce((sum, group) => sum + valuesOf(group), 0);
+}
+
 /** Waits of a run, and their durations. */
 interface Waits {
   /** Decides how a timeout is told. */
@@ -281,7 +280,7 @@ class WriteRun {
     for (;;) {
       const turn = this.#slice.turn();
       if (turn !== undefined) await turn;
-      this.#parser.mostRows = this.#slice.isContended ? crowdedRows : this.#pace.rows;
+      this.#parser.mostRows = this.#mostRows();
       const began = performance.now();
       const batch = this.#parser.next();
       if (batch === undefined) {
@@ -299,7 +298,7 @@ class WriteRun {
       if (hot !== undefined) this.#sample(hot, batch);
       batch.identity = this.#identityOf(batch);
       const pending = store.write(database, retentionPolicy, batch);
-      this.#pace.took(batch.rows, performance.now() - began);
+      this.#pace.took(batch.rows, valuesIn(batch), performance.now() - began);
       let outcome: WriteOutcome;
       if (pending instanceof Promise) {
         outcome = await this.#wait(pending);
@@ -312,12 +311,23 @@ class WriteRun {
     }
   }
 
-  /** Batches of one body begin and end where the load has them do: those of a further attempt may be others. */
+  /**
+   * A leader that may have been given the body before must find each batch stored or not, but not part of it: batches end at
+   * multiples of the least size where they can, and those of a further attempt are of that size.
+   */
+  #mostRows(): number {
+    const { identity } = this.#target;
+    // While tenants compete, about as many as are stored within a time slice.
+    const isLeast = this.#slice.isContended || identity?.isRepeated === true;
+    const most = isLeast ? leastRows : this.#pace.rows;
+    return identity === undefined ? most : most - (this.#rowsBefore % leastRows);
+  }
+
   #identityOf({ rows }: PointBatch): BatchIdentity | undefined {
     const { identity } = this.#target;
     const from = this.#rowsBefore;
     this.#rowsBefore += rows;
-    return identity && { ...identity, id: `${identity.id}:${from}+${rows}` };
+    return identity && { ...identity, id: batchId(identity.id, from, rows) };
   }
 
   /** A few of a batch's points stand for all of them. */
@@ -353,7 +363,7 @@ class WriteRun {
       // The cost of a write must not depend on other load.
       if (this.#batchRows === 0) work.batches++;
       this.#batchRows += batch.rows;
-      for (const group of batch.groups) this.#batchValues += valuesOf(group);
+      this.#batchValues += valuesIn(batch);
       const { rows, values } = defaultLineParserLimits;
       if (this.#batchRows >= rows || this.#batchValues >= values) {
         this.#batchRows = 0;

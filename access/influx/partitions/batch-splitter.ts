@@ -1,8 +1,8 @@
 // Splits a batch of points by partition. The partition of a series is computed once and kept by the series' handle;
 // keys are not read again until the parser's cache is emptied. Arrays are used again from batch to batch.
 
+import type { BatchIdentity } from '../../../universal-row/series/batch-identity.ts';
 import type {
-  BatchIdentity,
   PointBatch,
   PointColumn,
   PointGroup,

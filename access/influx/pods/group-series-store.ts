@@ -16,6 +16,7 @@ import {
   type WriteOutcome,
 } from '../../../contracts/series-store.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import { offered, repeated } from '../../../universal-row/series/batch-identity.ts';
 import type { PointBatch } from '../../../universal-row/series/point-batch.ts';
 import { awaited, type Slices, whenFinished } from '../../../universal-row/slices.ts';
 import type { DatabaseSource } from '../tenants/database-index.ts';
@@ -268,10 +269,7 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
 
   write(database: string, retentionPolicy: string, batch: PointBatch): MaybePromise<WriteOutcome> {
     return this.#atLeader(true, (place, isUnknown) => {
-      const { identity } = batch;
-      // Until a leader may have stored it none was given it before.
-      if (identity !== undefined && !isUnknown)
-        batch.identity = { ...identity, at: performance.now() };
+      batch.identity = isUnknown ? repeated(batch.identity) : offered(batch.identity);
       return place.write(database, retentionPolicy, batch);
     });
   }

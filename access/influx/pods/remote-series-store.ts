@@ -35,6 +35,7 @@ import { Deferred } from '../../../universal-row/deferred.ts';
 import { BatchWriter } from '../../../universal-row/protocol/series-batch.ts';
 import { type WireReader, WireWriter } from '../../../universal-row/protocol/wire.ts';
 import type { FieldType } from '../../../universal-row/series/field-type.ts';
+import { ageOf, partId } from '../../../universal-row/series/batch-identity.ts';
 import type { PointBatch } from '../../../universal-row/series/point-batch.ts';
 import { awaited, type Slices } from '../../../universal-row/slices.ts';
 import type { DatabaseSource } from '../tenants/database-index.ts';
@@ -147,18 +148,19 @@ export class RemoteSeriesStore implements SeriesStore, DatabaseSource {
     const total: WriteOutcome = { written: 0, dropped: 0, error: undefined };
     rows.begin(batch);
     try {
-      let part = 0;
       for (let isFirst = true; isFirst || rows.hasMore; isFirst = false) {
         if (this.link.isFull) await this.link.whenFree();
         const writer = this.#begin(RequestKind.write);
         writer.string(database);
         writer.string(retentionPolicy);
+        const first = rows.written;
         rows.write(writer, batchBytes);
+        const count = rows.written - first;
         if (batch.identity !== undefined) {
-          const { id, at } = batch.identity;
-          // The same rows are the same part each time.
-          writer.string(isFirst && !rows.hasMore ? id : `${id}/${part++}`);
-          writer.f64(performance.now() - at);
+          const { id } = batch.identity;
+          const isAll = count === batch.rows;
+          writer.string(isAll ? id : partId(id, first, count, batch.rows));
+          writer.f64(ageOf(batch.identity));
         }
         if (writer.pos > maxRequestBytes) throw new TooLargeError('a point is too large');
         add(total, await this.#written(writer, isFirst));

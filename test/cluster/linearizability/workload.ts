@@ -14,6 +14,8 @@ const operationsPerKey = 150;
 const keysOfAKind = 3;
 /** A body of points is sent up to so many times, until it is acknowledged: once more changes nothing. */
 const sendings = 3;
+/** Other points in each third body, which is stored in several batches then. */
+const otherPoints = 600;
 
 type Op = 'set' | 'get' | 'cas' | 'append' | 'list' | 'add' | 'members';
 
@@ -204,8 +206,19 @@ async function sendCommand(redis: Redis, operation: Operation): Promise<string |
 
 async function sendPoint(series: SeriesClient, { key, op, value }: Operation): Promise<string> {
   if (isRead(op)) return series.read(kindOf(key), key);
-  await series.write([`point,k=${key} v=${value}i 1`]);
+  await series.write(bodyOf(value!, [`point,k=${key} v=${value}i 1`]));
   return '';
+}
+
+function bodyOf(value: string, lines: readonly string[]): readonly string[] {
+  const number = Number(value);
+  if (number % 3 !== 0) return lines;
+  const others = Array.from(
+    { length: otherPoints },
+    (_, i) => `other,k=${i % 7} v=${number}i ${i}`,
+  );
+  const at = number % otherPoints;
+  return [...others.slice(0, at), ...lines, ...others.slice(at)];
 }
 
 /** A new point with the time and the value `value` for each series, in one body. */
@@ -216,7 +229,8 @@ async function sendBody(
 ): Promise<string> {
   for (let left = sendings; ; left--) {
     try {
-      await series.write(keys.map((key) => `series,k=${key} v=${value}i ${value}`));
+      const lines = keys.map((key) => `series,k=${key} v=${value}i ${value}`);
+      await series.write(bodyOf(value, lines));
       return '1';
     } catch (error) {
       if (left === 1) throw error;
