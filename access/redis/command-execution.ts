@@ -292,7 +292,12 @@ export class CommandExecution {
     const done = others.then(async (error) => {
       if (error === undefined) {
         const answer = await route.executor.execute(this.command, own);
-        if (entry.ofLibraries) await librariesChanged(owner);
+        if (!entry.ofLibraries) return answer;
+        const { group } = route;
+        const hold = group?.hold ?? -1;
+        await librariesChanged(owner);
+        // It is answered in another tick than the one in which it has run.
+        group?.holdOn(hold);
         return answer;
       }
       own.error(error);
@@ -589,7 +594,7 @@ export class CommandExecution {
     if (goesByParts) owner.sendParts(parts);
     else owner.releaseParts();
     // Answers that come next do not wait until the log has taken what it wrote.
-    if (isWrite(entry.action)) server.tick.endEarly();
+    if (isWrite(entry.action)) server.tick.endSoon();
     if (!goesByParts) owner.goOn();
   }
 }

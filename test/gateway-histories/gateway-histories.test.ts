@@ -7,12 +7,16 @@ import { runGatewayHistory } from './history.ts';
 
 const seeds = Number(process.env['SEEDS'] ?? 4);
 const from = Number(process.env['FROM'] ?? 1);
+/** Commands that had waited for a leader were answered before the log had them. */
+const answeredEarly = 40_001;
 
 test(
   `${seeds} histories of gateways from seed ${from} on`,
   async () => {
     let acknowledged = 0;
-    for (let seed = from; seed < from + seeds; seed++) {
+    const known = process.env['FROM'] === undefined ? [answeredEarly] : [];
+    const all = [...known, ...Array.from({ length: seeds }, (_, i) => from + i)];
+    for (const seed of all) {
       const result = await runGatewayHistory(seed);
       expect({ seed, failure: result.failure }).toEqual({ seed, failure: undefined });
       acknowledged += result.acknowledged;

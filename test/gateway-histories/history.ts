@@ -1,5 +1,5 @@
-// One history of a cluster's gateways under faults: clients append to lists, some by transactions with watched keys, and read
-// them; nodes are killed, stopped and cut off. What was answered must agree with the lists at the end, and all replicas
+// One history of a cluster's gateways under faults: Redis clients append to lists, some by transactions with watched keys or in
+// pipelines, and read them; nodes are killed, stopped and cut off. What was answered must agree with the lists at the end, and all replicas
 // with each other.
 
 import {
@@ -7,16 +7,14 @@ import {
   decodeSnapshot,
   type EngineContents,
 } from '../../engines/conformance/contents.ts';
-import { wordsOf } from '../../storage-node/pod-fixture.ts';
 import { replicaId } from '../../storage-node/replicator/raft/replica-id.ts';
 import { EnginePool } from '../../storage-node/replicator/simulation/engine-pool.ts';
 import { Network } from '../../storage-node/replicator/simulation/network.ts';
 import { Random } from '../../storage-node/replicator/simulation/timeline.ts';
-import type { Command } from '../../universal-row/command.ts';
-import type { TransactionWatch } from '../../universal-row/executor.ts';
-import { namedTransforms } from '../../universal-row/transforms/redis/registry.ts';
-import { type Answer, type Ask, GatewayNode, group, type NodesWorld } from './node.ts';
+import type { RespValue } from '../support/resp-value.ts';
+import { GatewayNode, group, type NodesWorld } from './node.ts';
 import { OwnedTimeline } from './owned-timeline.ts';
+import type { FrontClient } from './redis-front.ts';
 import { Wires } from './wires.ts';
 
 export interface GatewayResult {
@@ -44,6 +42,8 @@ const nodeNumbers = [1, 2, 3];
 const clientsPerNode = 3;
 const healedMs = 60_000;
 const mostTries = 50;
+const pipelined = ['read', 'append', 'append', 'other'] as const;
+const select0 = ['select', '0'];
 
 class GatewayHistory {
   readonly #random: Random;
@@ -94,7 +94,7 @@ class GatewayHistory {
       breach: (error) => void (this.#failure ??= error),
     };
     this.#nodes = nodeNumbers.map((number) => new GatewayNode(world, number));
-    this.#payload = random.chance(0.3) ? 20_000 : 0;
+    this.#payload = random.chance(0.3) ? 3000 : 0;
     this.#faultyMs = 4000 + random.next() * 16_000;
     const rate = (most: number): number => (random.chance(0.7) ? random.next() * most : 0);
     this.#rates = {
@@ -217,8 +217,6 @@ class GatewayHistory {
       } else if (one.told === 'notRun' && list.includes(value)) fail('was not run', one);
     }
     // What was answered before a call is before what that did, or saw.
-    const lengthOf = ({ value, result }: Done): number =>
-      value === undefined ? (result === '' ? 0 : result!.split(',').length) : Number(result);
     const answered = known
       .filter(({ result }) => result !== undefined)
       .sort((a, b) => a.answer - b.answer);
@@ -317,26 +315,71 @@ class GatewayHistory {
   async #client(number: number): Promise<void> {
     const node = this.#node(number);
     const random = new Random(this.#random.below(2 ** 32));
+    let client: FrontClient | undefined;
     while (!this.#isOver) {
       await this.#timeline.sleep(random.next() * 60);
-      if (node.life === undefined) continue;
+      if (client === undefined || client.isGone) client = node.connect();
+      if (client === undefined) continue;
       const key = `list${Math.floor(this.#value / 60)}`;
       const draw = random.next();
-      if (draw < 0.3) await this.#read(node, key);
-      else if (draw < 0.6) await this.#append(node, key, random);
-      else if (draw < 0.8) await this.#appendWatched(node, key, random);
-      else await node.ask(one(this.#otherWrite(random)));
+      if (draw < 0.2) await this.#pipeline(client, ['read'], key, random);
+      else if (draw < 0.4) await this.#pipeline(client, ['append'], key, random);
+      else if (draw < 0.65) {
+        const most = 1 + random.below(6);
+        const steps = Array.from({ length: most }, () => random.pick(pipelined));
+        await this.#pipeline(client, steps, key, random);
+      } else if (draw < 0.85) await this.#appendWatched(client, key, random);
+      else await this.#pipeline(client, ['other'], key, random);
     }
   }
 
-  async #read(node: GatewayNode, key: string): Promise<string | undefined> {
+  /** Sends several commands at once. */
+  async #pipeline(
+    client: FrontClient,
+    steps: readonly (typeof pipelined)[number][],
+    key: string,
+    random: Random,
+  ): Promise<void> {
+    const sent = steps.map((step) => {
+      if (step === 'read') return { step, value: undefined, words: ['lrange', key, '0', '-1'] };
+      if (step === 'other') return { step, value: undefined, words: this.#otherWrite(random) };
+      const { value, element } = this.#newElement(random);
+      return { step, value, words: ['rpush', key, element] };
+    });
     const call = ++this.#time;
-    const answer = await node.ask(one(command(`lrange ${key} 0 -1`)));
-    const elements = valuesOf(answer);
-    if (elements === undefined) return undefined;
-    const result = elements.slice(1).map(named).join();
-    this.#done.push({ key, value: undefined, call, answer: ++this.#time, result, told: 'done' });
-    return result;
+    const commands = sent.flatMap(({ step, words }) => {
+      return step === 'other' ? [['select', random.pick(['1', '2'])], words, select0] : [words];
+    });
+    const answers = await client.ask(...commands);
+    let at = 0;
+    let length = 0;
+    for (const { step, value } of sent) {
+      if (step === 'other') {
+        at += 3;
+        continue;
+      }
+      const answer = answers[at++];
+      const done =
+        value === undefined
+          ? this.#noteRead(key, call, answer)
+          : this.#noteAppend(key, value, call, answer);
+      if (done?.result === undefined) continue;
+      // They run in their order.
+      if (lengthOf(done) < length) throw new Error(`${key}: overtaken ${JSON.stringify(done)}`);
+      length = lengthOf(done);
+    }
+  }
+
+  #noteRead(key: string, call: number, answer: RespValue | undefined): Done | undefined {
+    if (answer?.type !== '*') return undefined;
+    const result = answer.items.map((item) => named(textOf(item))).join();
+    return this.#note({ key, value: undefined, call, answer: 0, result, told: 'done' });
+  }
+
+  #note(done: Done): Done {
+    const noted = { ...done, answer: ++this.#time };
+    this.#done.push(noted);
+    return noted;
   }
 
   #newElement(random: Random): { value: string; element: string } {
@@ -344,68 +387,41 @@ class GatewayHistory {
     return { value, element: `${value}${'x'.repeat(random.below(1 + this.#payload))}` };
   }
 
-  async #append(node: GatewayNode, key: string, random: Random): Promise<void> {
-    const { value, element } = this.#newElement(random);
-    const call = ++this.#time;
-    const answer = await node.ask(one(command(`rpush ${key} ${element}`)));
-    this.#noteAppend(key, value, call, answer, 0);
-  }
-
   /** WATCH, LRANGE, MULTI, RPUSH, EXEC: it is appended behind what was read, or not at all. */
-  async #appendWatched(node: GatewayNode, key: string, random: Random): Promise<void> {
-    const { gateway } = node.life!;
-    const { lives } = node;
-    const watch: TransactionWatch = {
-      dirty: false,
-      rowChanged: () => void (watch.dirty = true),
-    };
-    const bytes = Buffer.from(key);
-    await node.ask((at) => at.observe(0, bytes, watch));
-    const before = await this.#read(node, key);
-    if (before === undefined || node.life === undefined || node.lives !== lives) return;
+  async #appendWatched(client: FrontClient, key: string, random: Random): Promise<void> {
+    const [watched] = await client.ask(['watch', key]);
+    if (watched?.type !== '+') return;
+    const asked = ++this.#time;
+    const [read] = await client.ask(['lrange', key, '0', '-1']);
+    const before = this.#noteRead(key, asked, read);
+    if (before === undefined) {
+      await client.ask(['unwatch']);
+      return;
+    }
     if (random.chance(0.3)) await this.#timeline.sleep(random.next() * 300);
-    if (node.life === undefined || node.lives !== lives) return;
     const { value, element } = this.#newElement(random);
     const call = ++this.#time;
-    const push = command(`rpush ${key} ${element}`);
-    const answer = await node.ask((at, reply) =>
-      at.executeAll(
-        [push],
-        reply,
-        (own) => {
-          if (watch.dirty) own.nilArray();
-          else own.array(1);
-          return !watch.dirty;
-        },
-        watch,
-      ),
-    );
-    if (node.life?.gateway === gateway) {
-      await node.ask((at) => at.unobserve(0, bytes, watch));
-    }
-    this.#noteAppend(key, value, call, answer, 1);
-    const done = this.#done.at(-1)!;
-    const length = before === '' ? 0 : before.split(',').length;
-    if (done.told === 'done' && Number(done.result) !== length + 1) {
+    const answers = await client.ask(['multi'], ['rpush', key, element], ['exec']);
+    const answer = answers[2];
+    const length = answer?.type === '*' ? answer.items[0] : answer;
+    const done = this.#noteAppend(key, value, call, length);
+    if (done.told === 'done' && lengthOf(done) !== lengthOf(before) + 1) {
       throw new Error(
         `${key}: a transaction ran though its key had changed: ${JSON.stringify(done)}`,
       );
     }
   }
 
-  /** The length is item `at` of the answer. */
-  #noteAppend(key: string, value: string, call: number, given: Answer, at: number): void {
-    const first = given[0] ?? '';
-    const noted = { key, value, call, answer: ++this.#time };
-    if (first.startsWith('(error) CLUSTERDOWN') || first === '(nil)') {
-      this.#done.push({ ...noted, result: undefined, told: 'notRun' });
-    } else if (first.startsWith('(error)') || given[at]?.startsWith('(error)') === true) {
-      this.#done.push({ ...noted, result: undefined, told: 'unknown' });
-    } else this.#done.push({ ...noted, result: given[at]!, told: 'done' });
+  #noteAppend(key: string, value: string, call: number, answer: RespValue | undefined): Done {
+    const isNothing = answer?.type === 'nil array' || answer?.type === 'nil';
+    const isRefused = answer?.type === '-' && /^(CLUSTERDOWN|EXECABORT)/.test(answer.text);
+    const told = isNothing || isRefused ? 'notRun' : answer?.type === ':' ? 'done' : 'unknown';
+    const result = answer?.type === ':' ? answer.text : undefined;
+    return this.#note({ key, value, call, answer: 0, result, told });
   }
 
   /** A write that is sent once. Nothing is expected of it but that all replicas have the same of it. */
-  #otherWrite(random: Random): Command {
+  #otherWrite(random: Random): string[] {
     const key = `k${random.below(30)}`;
     const n = random.below(6);
     const filled = 'x'.repeat(1 + random.below(random.chance(0.1) ? 60_000 : 400));
@@ -416,7 +432,7 @@ class GatewayHistory {
       `pexpire ${key} ${random.below(900)}`,
       random.chance(0.1) ? 'flushdb' : 'swapdb 1 2',
     ]);
-    return command(line, 1 + random.below(2));
+    return line.split(' ');
   }
 }
 
@@ -425,24 +441,13 @@ function named(element: string): string {
   return element.replace(/x.*/, '');
 }
 
-const one =
-  (command: Command): Ask =>
-  (gateway, reply) =>
-    gateway.execute(command, reply);
-
-const byName = new Map(namedTransforms.map((transform) => [transform.name, transform]));
-
-/** A Redis command, its words with spaces between. */
-function command(line: string, table = 0): Command {
-  const args = wordsOf(line);
-  const name = args.latin1(0);
-  const { action, run, grows } = byName.get(name)!;
-  return { action, name, transform: run, grows, table, span: { first: 0, count: 16 }, args };
+function textOf(value: RespValue): string {
+  return 'text' in value ? value.text : '';
 }
 
-/** Undefined where it is an error. */
-function valuesOf(answer: Answer): Answer | undefined {
-  return answer[0]?.startsWith('(error)') === true ? undefined : answer;
+/** Elements that the list had, as was answered. */
+function lengthOf({ value, result }: Done): number {
+  return value === undefined ? (result === '' ? 0 : result!.split(',').length) : Number(result);
 }
 
 /** The same seed, the same history. */

@@ -1,4 +1,4 @@
-// A node of a history: a gateway, a pod server and a pod of rows in memory over a replica of their log, all as in the server,
+// A node of a history: a Redis server, a gateway, a pod server and a pod of rows in memory over a replica of their log, all as in the server,
 // one life after the other over its disk. Sockets, the disk and the clock are simulated.
 
 import { GroupExecutor } from '../../access/gateway/pods/group-executor.ts';
@@ -8,7 +8,6 @@ import { RemoteExecutor } from '../../access/gateway/pods/remote-executor.ts';
 import type { LinkContext } from '../../cluster-links/cluster-link.ts';
 import { MemoryEngine } from '../../engines/memory/memory-engine.ts';
 import { FaultyDisk } from '../../storage-node/disk/faulty-disk.ts';
-import { TextReply } from '../../storage-node/pod-fixture.ts';
 import { PodServer } from '../../storage-node/pod-server/pod-server.ts';
 import { Pod } from '../../storage-node/pod.ts';
 import { firstPosition } from '../../storage-node/replicator/raft/log-position.ts';
@@ -20,9 +19,8 @@ import type { Network } from '../../storage-node/replicator/simulation/network.t
 import { Random } from '../../storage-node/replicator/simulation/timeline.ts';
 import { noRules } from '../../storage-node/table-rules.ts';
 import type { Clock } from '../../universal-row/environment.ts';
-import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
-import type { Reply } from '../../universal-row/reply.ts';
 import type { OwnedTimeline, Owner } from './owned-timeline.ts';
+import { type FrontClient, RedisFront } from './redis-front.ts';
 import type { Host, Wires } from './wires.ts';
 
 export const group = 16;
@@ -42,14 +40,6 @@ export interface NodesWorld {
   readonly breach: (error: Error) => void;
 }
 
-/** What a client is told, item by item (pod-fixture.ts). */
-export type Answer = readonly string[];
-
-const unknown: Answer = ['(error) ERR outcome unknown'];
-
-/** What a client asks of the gateway. It resolves as `RowCommands.execute` does. */
-export type Ask = (gateway: GroupExecutor, reply: Reply) => MaybePromise<Reply | void>;
-
 interface Life {
   readonly owner: Owner;
   readonly host: Host;
@@ -57,10 +47,8 @@ interface Life {
   readonly log: RaftLog;
   readonly pod: Pod;
   readonly engine: MemoryEngine;
-  readonly ticks: GroupTicks;
   readonly gateway: GroupExecutor;
-  /** Answers of the gateway's tick under way. */
-  answered: { items: Answer; then: (answer: Answer) => void }[];
+  readonly redis: RedisFront;
 }
 
 const tickMs = 50;
@@ -81,8 +69,6 @@ export class GatewayNode {
   #life: Life | undefined;
   #inbox: (() => void)[] = [];
   #isScheduled = false;
-  /** Clients that wait for an answer. */
-  readonly #asked = new Set<(answer: Answer) => void>();
   /** By node: ticks since it was last heard of. */
   readonly #silence = new Map<number, number>();
 
@@ -201,7 +187,8 @@ export class GatewayNode {
       void link.start();
     }
     this.#host = host;
-    this.#life = { owner, host, raft, log, pod, engine, ticks, gateway, answered: [] };
+    const redis = new RedisFront({ timeline, host, gateway, ticks, report, breach });
+    this.#life = { owner, host, raft, log, pod, engine, gateway, redis };
     this.#tick(this.#life, timeline);
   }
 
@@ -213,9 +200,9 @@ export class GatewayNode {
     if (this.#host !== undefined) this.#world.wires.ended(this.#host);
     this.#owner = undefined;
     this.#host = undefined;
+    this.#life?.redis.ended();
     this.#life = undefined;
     this.#inbox = [];
-    for (const then of this.#asked) then(unknown);
     this.#disk = this.#disk.kill();
   }
 
@@ -229,33 +216,11 @@ export class GatewayNode {
     this.#host?.soon(() => this.#take(this.#life!, bytes));
   }
 
-  /** A client asks the gateway. */
-  ask(ask: Ask): Promise<Answer> {
+  /** Undefined while the node does not listen. */
+  connect(): FrontClient | undefined {
     const { timeline } = this.#world;
     const life = this.#life;
-    if (life === undefined) return Promise.resolve(unknown);
-    return new Promise((resolve) => {
-      // The client is another process.
-      const then = (answer: Answer): void => {
-        this.#asked.delete(then);
-        timeline.as(undefined, () => timeline.after(0, () => resolve(answer)));
-      };
-      this.#asked.add(then);
-      this.#run(life, ask, then);
-    });
-  }
-
-  #run(life: Life, ask: Ask, then: (answer: Answer) => void): void {
-    life.host.soon(() => {
-      const reply = new TextReply();
-      const answer = (own: Reply | void): void => {
-        life.answered.push({ items: ((own ?? reply) as TextReply).items, then });
-        this.#schedule(life.owner);
-      };
-      const done = ask(life.gateway, reply);
-      if (done instanceof Promise) done.then(answer).catch(this.#world.breach);
-      else answer();
-    });
+    return life && timeline.as(life.owner, () => life.redis.connect());
   }
 
   #post(to: number, bytes: Uint8Array): void {
@@ -316,23 +281,9 @@ export class GatewayNode {
   #turn(life: Life): void {
     try {
       for (const act of this.#inbox.splice(0)) act();
-      this.#endTick(life);
       if (life.raft.work()) this.#schedule(life.owner);
     } catch (error) {
       this.#world.breach(error as Error);
-    }
-  }
-
-  /** As the Redis plane does (command-tick.ts): answers leave when all that the tick has done is settled. */
-  #endTick(life: Life): void {
-    const { answered, ticks } = life;
-    life.answered = [];
-    const position = ticks.endTick();
-    if (position < 0) for (const { items, then } of answered) then(items);
-    else {
-      ticks.whenSettled(position, (outcome) => {
-        for (const { items, then } of answered) then(outcome === 'committed' ? items : unknown);
-      });
     }
   }
 }

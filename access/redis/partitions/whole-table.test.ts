@@ -7,6 +7,7 @@ import type { Reply } from '../../../universal-row/reply.ts';
 import { allCommands } from '../commands/all.ts';
 import { CommandRegistry } from '../commands/registry.ts';
 import { LongAnswer, RespWriter } from '../resp-writer.ts';
+import { GroupExecutor } from '../../gateway/pods/group-executor.ts';
 import { PartitionedTable } from './partitioned-table.ts';
 
 const table = 1;
@@ -132,4 +133,32 @@ test('also where it gives way while the command waits for it', async () => {
   divide(2, 105);
   second!.resume();
   expect(await answer).toBe(':31\r\n');
+});
+
+test('the answer waits for the logs of all partitions, whichever tick they answered in', async () => {
+  const holds = new Map([
+    [103, [5, 6]],
+    // It begins to lead while the command waits for a leader.
+    [104, [-1, 7]],
+  ]);
+  rows = new Map([
+    [103, 10],
+    [104, 20],
+  ]);
+  const held: [number, number][] = [];
+  const groupOf = (number: number): GroupExecutor =>
+    Object.create(GroupExecutor.prototype, {
+      execute: { value: (...given: Parameters<typeof pod.execute>) => pod.execute(...given) },
+      hold: { get: () => holds.get(number)!.shift() },
+      holdOn: { value: (hold: number) => void held.push([number, hold]) },
+    }) as GroupExecutor;
+  const partitions = [103, 104].map((number, at) => ({
+    ...{ number, first: at * 8192, last: (at + 1) * 8192 - 1, model: 'memory' },
+  }));
+  subject.setMap({ epoch: 2, partitions }, ({ number }) => groupOf(number));
+  expect(await size()).toBe(':30\r\n');
+  expect(held).toEqual([
+    [103, 5],
+    [104, 7],
+  ]);
 });
