@@ -43,9 +43,17 @@ export class NotLeaderError extends UnavailableError {
 
 /** Whether the change was made is unknown, now and later. */
 export class OutcomeUnknownError extends UnavailableError {
-  constructor() {
+  /** The leader cannot come to know it: to give it the same once more tells nothing. */
+  readonly isFinal: boolean;
+
+  constructor(isFinal = false) {
     super('outcome unknown');
+    this.isFinal = isFinal;
   }
+}
+
+export function isFinal(error: unknown): boolean {
+  return error instanceof OutcomeUnknownError && error.isFinal;
 }
 
 /** The pod of this database cannot be reached. The request was not sent. */

@@ -17,7 +17,7 @@ class TestClock {
 const outcome = { written: 3, dropped: 1, error: 'one is too old' };
 
 const again = (id: string, at: number): BatchIdentity => ({ id, at, isRepeated: true });
-const first = (id: string): BatchIdentity => ({ id, at: 0, isRepeated: false });
+const first = (id: string, at = Infinity): BatchIdentity => ({ id, at, isRepeated: false });
 
 /** What a leader would do with the batch. */
 function answerOf(batches: StoredBatches, batch: BatchIdentity): WriteOutcome | 'unknown' | 'new' {
@@ -48,6 +48,9 @@ test('what was given to a leader before the replica was opened, or replaced, is 
   expect(answerOf(batches, again('b', opened + transitMs - 1))).toBe('unknown');
   expect(answerOf(batches, again('b', opened + transitMs))).toBe('new');
   expect(answerOf(batches, first('b'))).toBe('new');
+  // It waited here while another leader may have been given it.
+  expect(answerOf(batches, first('b', opened - 1))).toBe('unknown');
+  expect(answerOf(batches, first('b', opened))).toBe('new');
   batches.add({ id: 'a', ...outcome });
   clock.time += 5;
   batches.clear();

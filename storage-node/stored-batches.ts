@@ -20,7 +20,7 @@ import {
 /** Longer than any gateway tries. */
 const keptMs = 60_000;
 const mostBatches = 16_384;
-/** The age of a batch does not include its time on the link, which is less: a link ends when nothing comes for 1.7 s. */
+/** The age of a batch does not include its time on the link, which is less as a rule: silent links end after 1.7 s. */
 export const transitMs = 2000;
 
 interface Kept {
@@ -37,10 +37,12 @@ export class StoredBatches {
   readonly #byBody = new Map<string, Kept[]>();
   /** As the clock's `monotonic`: of batches that no leader was given before it is known whether they are stored. */
   #knownSince: number;
+  /** Since when the replica has the state that it has. */
+  #openedAt: number;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#knownSince = clock.monotonic();
+    this.#openedAt = this.#knownSince = clock.monotonic();
   }
 
   get size(): number {
@@ -76,7 +78,7 @@ export class StoredBatches {
   clear(): void {
     this.#kept.clear();
     this.#byBody.clear();
-    this.#knownSince = this.#clock.monotonic();
+    this.#openedAt = this.#knownSince = this.#clock.monotonic();
   }
 
   /** Its outcome, if the batch is stored. Throws `OutcomeUnknownError` where that is not known. */
@@ -85,23 +87,28 @@ export class StoredBatches {
     const ofBody = this.#byBody.get(wanted.body) ?? [];
     const stored = coverage(ofBody, wanted);
     if (stored === 'all') return outcomeOf(ofBody, wanted);
-    const mayBeForgotten = isRepeated && at < this.#knownSince + transitMs;
-    if (stored === 'some' || mayBeForgotten) throw new OutcomeUnknownError();
+    // One that was given to no other leader may have been, since it came here.
+    const mayBeForgotten = at < (isRepeated ? this.#knownSince + transitMs : this.#openedAt);
+    if (stored === 'some' || mayBeForgotten) throw new OutcomeUnknownError(true);
     return undefined;
   }
 }
 
 type Coverage = 'all' | 'some' | 'none';
 
-/** How many of the wanted rows are stored. */
+/**
+ * How many of the wanted rows are stored. Parts of a batch are only compared with parts of the same batch, and with the batch as
+ * a whole: their rows are in another order than the body's.
+ */
 function coverage(ofBody: readonly Kept[], wanted: BatchRows): Coverage {
   const near = ofBody.filter(({ rows }) => rows.from < wanted.to && wanted.from < rows.to);
   if (near.length === 0) return 'none';
   const isPartOfWanted = ({ rows }: Kept): boolean =>
     rows.part !== undefined && rows.from === wanted.from && rows.to === wanted.to;
   const parts = near.filter(isPartOfWanted).map(({ rows }) => rows.part!);
-  const all = wanted.part ?? { from: 0, to: parts[0]?.of ?? 0 };
-  if (parts.length === near.length) return covered(parts, all);
+  if (parts.length === near.length) {
+    return covered(parts, wanted.part ?? { from: 0, to: parts[0]!.of });
+  }
   const whole = near.filter(({ rows }) => rows.part === undefined);
   return covered(
     whole.map(({ rows }) => rows),

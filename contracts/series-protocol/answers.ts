@@ -55,7 +55,7 @@ export function writeError(writer: WireWriter, error: unknown): void {
 
 function endingOf(error: unknown): [ending: number, number: number] {
   if (error instanceof NotLeaderError) return [Ending.notLeader, error.leader];
-  if (error instanceof OutcomeUnknownError) return [Ending.unknown, 0];
+  if (error instanceof OutcomeUnknownError) return [Ending.unknown, error.isFinal ? 1 : 0];
   if (error instanceof ThrottledError) return [Ending.throttled, Math.ceil(error.retryMs)];
   if (error instanceof DeadlineError) return [Ending.deadline, 0];
   if (error instanceof StaleEpochError) return [Ending.staleEpoch, 0];
@@ -83,7 +83,7 @@ export function readError(reader: WireReader, ending: number): Error {
     case Ending.notLeader:
       return new NotLeaderError(number);
     case Ending.unknown:
-      return new OutcomeUnknownError();
+      return new OutcomeUnknownError(number === 1);
     case Ending.throttled:
       return new ThrottledError(number, text);
     case Ending.deadline:

@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterEach, expect, test } from 'vitest';
@@ -228,6 +229,40 @@ test.each(['the leading node', 'another node'])(
     const ends = [/^[-0-9a-f]{36}:0\+1$/, /^[-0-9a-f]{36}:1\+1$/];
     expect([...identities]).toEqual(ends.map((end) => expect.stringMatching(end)));
     expect(await count(second)).toBe(2);
+  },
+);
+
+test('a body of which the leader cannot know whether it is stored is given once', async () => {
+  const [first, second] = await start();
+  let given = 0;
+  second.store.write = () => {
+    given++;
+    throw new OutcomeUnknownError(true);
+  };
+  for (const node of [first, second]) {
+    const answer = await post(node, write, 'm v=1 1');
+    expect([answer.status, answer.text]).toEqual([503, '{"error":"outcome unknown"}\n']);
+  }
+  expect(given).toBe(2);
+});
+
+test.each([
+  ['a body', `POST ${write}`, 'm v=1 1', 204],
+  ['a query', `GET /query?db=db&q=SHOW+DATABASES&${credentials}`, '', 200],
+])(
+  '%s with a header that names trailers is forwarded without it',
+  async (_, line, body, status) => {
+    const [first] = await start();
+    const { hostname, port } = new URL(url(first, '/'));
+    const socket = connect(Number(port), hostname);
+    const text = new Promise<string>((resolve) => {
+      let all = '';
+      socket.on('data', (piece: Buffer) => (all += piece.toString()));
+      socket.on('close', () => resolve(all));
+    });
+    const head = `${line} HTTP/1.1\r\nHost: localhost\r\nTrailer: Expires\r\nConnection: close\r\n`;
+    socket.write(`${head}Content-Length: ${body.length}\r\n\r\n${body}`);
+    expect(await text).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   },
 );
 

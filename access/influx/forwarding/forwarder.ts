@@ -101,6 +101,8 @@ const ownHeaders = new Set([
   'keep-alive',
   'proxy-connection',
   'te',
+  // Trailers are not forwarded.
+  'trailer',
   'transfer-encoding',
   'upgrade',
   againHeader,
@@ -263,7 +265,10 @@ class Attempt {
   readonly #flows: boolean;
   /** The node may have begun. */
   #isSent = false;
-  #settle!: { resolve: (tried: Tried) => void; reject: (error: Error) => void };
+  #settle: { resolve: (tried: Tried) => void; reject: (error: Error) => void } = {
+    resolve: () => {},
+    reject: () => {},
+  };
 
   constructor(exchange: Exchange, agent: Agent) {
     const { request } = exchange;
@@ -284,6 +289,7 @@ class Attempt {
       setHost: false,
     });
     // Headers that the constructor is given are written at once: the age of the points is that at the time they are sent.
+    this.#request.on('error', () => this.#failed());
     for (let i = 0; i < headers.length; i += 2) {
       this.#request.appendHeader(headers[i]!, headers[i + 1]!);
     }
@@ -296,7 +302,6 @@ class Attempt {
       const gone = (): void => void request.destroy();
       this.#exchange.response.once('close', gone);
       request.once('close', () => this.#exchange.response.off('close', gone));
-      request.on('error', () => this.#failed());
       request.once('response', (answer) => this.#answered(answer));
       if (this.#flows) {
         request.once('continue', () => this.#sendBody());
@@ -311,9 +316,15 @@ class Attempt {
   #sendNow(): void {
     const { identity } = this.#exchange;
     this.#isSent = true;
-    if (identity !== undefined)
-      this.#request.setHeader(identityHeader, `${ageOf(identity)} ${identity.id}`);
-    this.#request.end(this.#body);
+    try {
+      if (identity !== undefined)
+        this.#request.setHeader(identityHeader, `${ageOf(identity)} ${identity.id}`);
+      this.#request.end(this.#body);
+    } catch (error) {
+      // A header of the client is none that may be sent on.
+      this.#request.destroy();
+      this.#settle.reject(error as Error);
+    }
   }
 
   #sendBody(): void {

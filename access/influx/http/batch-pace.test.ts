@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { BatchPace } from './batch-pace.ts';
 
 function rowsAfter(batches: number, msPerRow: number, pace = new BatchPace()): number {
-  for (let i = 0; i < batches; i++) pace.took(pace.rows, pace.rows, pace.rows * msPerRow);
+  for (let i = 0; i < batches; i++) pace.took(pace.rows, pace.rows * msPerRow);
   return pace.rows;
 }
 
@@ -24,16 +24,6 @@ test('a batch takes between three and six milliseconds in the long run', () => {
 
 test('a small batch says nothing of larger ones', () => {
   const pace = new BatchPace();
-  for (let i = 0; i < 10; i++) pace.took(10, 10, 0.01);
+  for (let i = 0; i < 10; i++) pace.took(10, 0.01);
   expect(pace.rows).toBe(500);
-});
-
-test('a batch ends before the limit of values does it', () => {
-  const pace = new BatchPace();
-  const valuesPerRow = 6;
-  for (let i = 0; i < 10; i++) pace.took(pace.rows, pace.rows * valuesPerRow, 0.01);
-  expect(pace.rows).toBe(4000);
-  // The limit ended it.
-  pace.took(3276, 32_768, 0.01);
-  expect(pace.rows).toBe(2000);
 });

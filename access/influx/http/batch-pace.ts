@@ -10,19 +10,15 @@ const shortMs = 3;
 const longMs = 6;
 
 export class BatchPace {
-  /** Most points of the next batch: a multiple of `leastRows`, and not so many that the limit of values ends it before. */
+  /** Most points of the next batch: a multiple of `leastRows`. */
   rows = firstRows;
 
-  /** Reports that a batch of `rows` points with `values` values took `ms` milliseconds. */
-  took(rows: number, values: number, ms: number): void {
-    const limits = defaultLineParserLimits;
-    const valuesOf = (count: number): number => (values / rows) * count;
-    if (ms > longMs || valuesOf(this.rows) > limits.values) {
-      this.rows = Math.max(leastRows, this.rows >> 1);
-    }
+  /** Reports that a batch of `rows` points took `ms` milliseconds. */
+  took(rows: number, ms: number): void {
+    if (ms > longMs) this.rows = Math.max(leastRows, this.rows >> 1);
     // A batch that ended for another reason tells nothing of a larger one.
-    else if (ms < shortMs && rows * 2 > this.rows && valuesOf(this.rows * 2) <= limits.values) {
-      this.rows = Math.min(limits.rows, this.rows * 2);
+    else if (ms < shortMs && rows * 2 > this.rows) {
+      this.rows = Math.min(defaultLineParserLimits.rows, this.rows * 2);
     }
   }
 }

@@ -2,7 +2,7 @@
 // which by the node that leads.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { UnavailableError } from '../../../contracts/series-store.ts';
+import { isFinal, UnavailableError } from '../../../contracts/series-store.ts';
 import type { Clock } from '../../../universal-row/environment.ts';
 import { offered, repeated } from '../../../universal-row/series/batch-identity.ts';
 import { type DividedSeries, type Forwarder, notLeading } from '../forwarding/forwarder.ts';
@@ -110,11 +110,15 @@ export class ClusterExchanges {
       // A database that another node has just made may not be known here yet.
       if (!(error instanceof HttpError) || !error.message.includes('not found')) throw error;
     }
-    // Batches before it may be stored.
-    exchange.identity = repeated(exchange.identity);
+    this.#isRepeated(exchange);
     exchange.giveUpAdmission();
     await divided.refresh();
     await handle(exchange, caller);
+  }
+
+  /** Its points are about to be given to the store once more: batches before the one that failed may be stored. */
+  #isRepeated(exchange: Exchange): void {
+    if (exchange.isGiven) exchange.identity = repeated(exchange.identity);
   }
 
   /** A body of points is kept until it is stored: it may be given to one leader after another. */
@@ -137,9 +141,8 @@ export class ClusterExchanges {
       } catch (error) {
         exchange.giveUpAdmission();
         const isOver = performance.now() > until || !exchange.isOpen;
-        if (isOver || !(error instanceof UnavailableError)) throw error;
-        // Batches before the one that failed may be stored, too.
-        exchange.identity = repeated(exchange.identity);
+        if (isOver || !(error instanceof UnavailableError) || isFinal(error)) throw error;
+        this.#isRepeated(exchange);
       }
       await pause(retryMs);
     }

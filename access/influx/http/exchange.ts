@@ -75,6 +75,8 @@ export class Exchange implements StepSource {
   receivedAt: number | undefined;
   /** Of a body of points, for the identities of its batches; undefined where it is stored in one attempt. */
   identity: BatchIdentity | undefined;
+  /** The store was given points of it. */
+  isGiven = false;
   /** Caller of the request; undefined until it is known, or where it does not matter. */
   caller: Caller | undefined;
   /** How late its reads may be; undefined: as the database says. */

@@ -1,6 +1,7 @@
 // Failures of requests as clients of the v1 and of the v2 API expect them.
 
 import {
+  isFinal,
   ReadOnlyError,
   SeriesError,
   TooLargeError,
@@ -74,7 +75,8 @@ export function asHttpError(error: unknown): HttpError | undefined {
   if (error instanceof ReadOnlyError) return new HttpError(403, error.message);
   if (error instanceof TooLargeError) return new HttpError(413, error.message);
   if (error instanceof UnavailableError) {
-    const headers = { 'Retry-After': '1', [againHeader]: '1' };
+    const again = isFinal(error) ? {} : { [againHeader]: '1' };
+    const headers = { 'Retry-After': '1', ...again };
     return new HttpError(503, error.message, { headers });
   }
   if (error instanceof SeriesError) return new HttpError(500, error.message);

@@ -75,47 +75,64 @@ test.each([
   expect(podAdmission.requeued).toBeLessThan(piecesAtHand / 2);
 });
 
-test('a further attempt finds each batch stored or not, where batches of the first one were larger', async () => {
-  // Batches become larger with each that takes little time.
-  let now = 0;
-  vi.spyOn(performance, 'now').mockImplementation(() => (now += 0.01));
-  const store = new MemorySeriesStore('d');
-  const write = store.write.bind(store);
-  const given: [from: number, to: number][] = [];
-  let left = Infinity;
-  store.write = (database, policy, batch) => {
-    const { from, to } = readBatchId(batch.identity!.id);
-    given.push([from, to]);
-    expect(to - from).toBe(batch.rows);
-    if (--left < 0) throw new OutcomeUnknownError();
-    return write(database, policy, batch);
-  };
-  const writer = writerOf(store);
-  const lines = (count: number, seconds: number): string[] =>
-    Array.from(
-      { length: count },
-      (_, n) =>
-        `m,s=${seconds + (n % 400)} a=1,b=2,c=3,d=4,e=5,v=${n} ${BigInt(seconds) * 1_000_000_000n + BigInt(n)}`,
-    );
-  // Times that are years apart are in different batches, and so are many series that a node has not seen yet.
-  const body = Buffer.from([...lines(2100, 0), ...lines(30_000, 1e9)].join('\n'));
-  const identity = { id: 'x', at: 0, isRepeated: false };
-  const target = { tenant: 0, store, database: 'd', retentionPolicy: '', precision: '' };
-  for (let n = 0; n < 5; n++) await writer.write({ ...target, identity }, [body], false);
-  given.length = 0;
-  left = 3;
-  const cut = writer.write({ ...target, identity }, [body], false);
-  await expect(cut).rejects.toThrow(OutcomeUnknownError);
-  const stored = given.splice(0);
-  expect(stored.some(([from, to]) => to - from > 500)).toBe(true);
+type Warm = 'the same body' | 'other bodies';
 
-  left = Infinity;
-  const again = { ...identity, isRepeated: true };
-  await writerOf(store).write({ ...target, identity: again }, [body], false);
-  expect(given.at(-1)![1]).toBe(32_100);
-  for (const [from, to] of given) {
-    const near = stored.filter((one) => one[0] < to && from < one[1]);
-    const isWithin = near.length === 1 && near[0]![0] <= from && to <= near[0]![1];
-    expect([from, to, near.length === 0 || isWithin]).toEqual([from, to, true]);
-  }
-});
+test.each<[Warm, Warm]>([
+  ['the same body', 'the same body'],
+  ['the same body', 'other bodies'],
+  ['other bodies', 'the same body'],
+  ['other bodies', 'other bodies'],
+])(
+  'a further attempt finds each batch stored or not, after %s at the first leader and %s at the second',
+  async (before, beforeSecond) => {
+    // Batches become larger with each that takes little time.
+    let now = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => (now += 0.01));
+    const store = new MemorySeriesStore('d');
+    const write = store.write.bind(store);
+    const given: [from: number, to: number][] = [];
+    let left = Infinity;
+    store.write = (database, policy, batch) => {
+      const { from, to } = readBatchId(batch.identity!.id);
+      given.push([from, to]);
+      expect(to - from).toBe(batch.rows);
+      if (--left < 0) throw new OutcomeUnknownError();
+      return write(database, policy, batch);
+    };
+    const lines = (count: number, seconds: number, fields: string): string[] =>
+      Array.from({ length: count }, (_, n) => {
+        const time = BigInt(seconds) * 1_000_000_000n + BigInt(n);
+        return `m,s=${seconds + (n % 400)} ${fields}v=${n} ${time}`;
+      });
+    // Times that are years apart are in different batches. New series and many values end a batch, too.
+    const wide = 'a=1,b=2,c=3,d=4,e=5,';
+    const body = Buffer.from([...lines(2100, 0, wide), ...lines(30_000, 1e9, wide)].join('\n'));
+    const others = Buffer.from(lines(30_000, 5, '').join('\n'));
+    const identity = { id: 'x', at: 0, isRepeated: false };
+    const target = { tenant: 0, store, database: 'd', retentionPolicy: '', precision: '' };
+    const warm = async (by: Warm): Promise<PointWriter> => {
+      const writer = writerOf(store);
+      const bytes = by === 'other bodies' ? others : body;
+      for (let n = 0; n < 5; n++) await writer.write({ ...target, identity }, [bytes], false);
+      return writer;
+    };
+    const [first, second] = [await warm(before), await warm(beforeSecond)];
+    given.length = 0;
+    left = 5;
+    await expect(first.write({ ...target, identity }, [body], false)).rejects.toThrow(
+      OutcomeUnknownError,
+    );
+    const stored = given.splice(0);
+    expect(stored.some(([from, to]) => to - from > 500)).toBe(true);
+
+    left = Infinity;
+    const again = { ...identity, isRepeated: true };
+    await second.write({ ...target, identity: again }, [body], false);
+    expect(given.at(-1)![1]).toBe(32_100);
+    for (const [from, to] of given) {
+      const near = stored.filter((one) => one[0] < to && from < one[1]);
+      const isWithin = near.length === 1 && near[0]![0] <= from && to <= near[0]![1];
+      expect([from, to, near.length === 0 || isWithin]).toEqual([from, to, true]);
+    }
+  },
+);

@@ -34,6 +34,8 @@ export interface WriteTarget {
   readonly receivedAt?: number | undefined;
   /** Of the body: see `Exchange`. */
   readonly identity?: BatchIdentity | undefined;
+  /** The store is about to be given a batch. */
+  readonly given?: (() => void) | undefined;
   /** Account of its parser's memory. */
   memory?: ExchangeMemory | undefined;
   /** Milliseconds for which the request was queued for admission. */
@@ -193,10 +195,6 @@ function valuesOf({ columns }: PointGroup): number {
   return columns.reduce((sum, { count }) => sum + count, 0);
 }
 
-function valuesIn({ groups }: PointBatch): number {
-  return groups.reduce((sum, group) => sum + valuesOf(group), 0);
-}
-
 /** Waits of a run, and their durations. */
 interface Waits {
   /** Decides how a timeout is told. */
@@ -280,7 +278,7 @@ class WriteRun {
     for (;;) {
       const turn = this.#slice.turn();
       if (turn !== undefined) await turn;
-      this.#parser.mostRows = this.#mostRows();
+      this.#limitRows();
       const began = performance.now();
       const batch = this.#parser.next();
       if (batch === undefined) {
@@ -297,8 +295,9 @@ class WriteRun {
       const hot = this.#options.hot?.();
       if (hot !== undefined) this.#sample(hot, batch);
       batch.identity = this.#identityOf(batch);
+      this.#target.given?.();
       const pending = store.write(database, retentionPolicy, batch);
-      this.#pace.took(batch.rows, valuesIn(batch), performance.now() - began);
+      this.#pace.took(batch.rows, performance.now() - began);
       let outcome: WriteOutcome;
       if (pending instanceof Promise) {
         outcome = await this.#wait(pending);
@@ -315,12 +314,14 @@ class WriteRun {
    * A leader that may have been given the body before must find each batch stored or not, but not part of it: batches end at
    * multiples of the least size where they can, and those of a further attempt are of that size.
    */
-  #mostRows(): number {
+  #limitRows(): void {
     const { identity } = this.#target;
     // While tenants compete, about as many as are stored within a time slice.
     const isLeast = this.#slice.isContended || identity?.isRepeated === true;
     const most = isLeast ? leastRows : this.#pace.rows;
-    return identity === undefined ? most : most - (this.#rowsBefore % leastRows);
+    const before = this.#rowsBefore;
+    if (identity === undefined) this.#parser.limitRows(most);
+    else this.#parser.limitRows(most - (before % leastRows), leastRows, before);
   }
 
   #identityOf({ rows }: PointBatch): BatchIdentity | undefined {
@@ -363,7 +364,7 @@ class WriteRun {
       // The cost of a write must not depend on other load.
       if (this.#batchRows === 0) work.batches++;
       this.#batchRows += batch.rows;
-      this.#batchValues += valuesIn(batch);
+      for (const group of batch.groups) this.#batchValues += valuesOf(group);
       const { rows, values } = defaultLineParserLimits;
       if (this.#batchRows >= rows || this.#batchValues >= values) {
         this.#batchRows = 0;

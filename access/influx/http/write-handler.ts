@@ -86,6 +86,7 @@ export class WriteHandler {
       memory: exchange.memory,
       receivedAt: exchange.receivedAt,
       identity: exchange.identity,
+      given: () => void (exchange.isGiven = true),
     };
     const { points, counters, body: limits, gateway, pod } = this.#options;
     try {

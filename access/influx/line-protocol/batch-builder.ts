@@ -88,6 +88,8 @@ export class BatchBuilder implements PointBatch {
   /** Points with which it is full, and with which it was to be at its beginning. */
   private fullRows: number;
   private wantedRows: number;
+  private block = 1;
+  private before = 0;
   /** Keys that were not known before. */
   private newKeys = 0;
   private readonly limits: BatchLimits;
@@ -104,15 +106,28 @@ export class BatchBuilder implements PointBatch {
     this.wantedRows = limits.rows;
   }
 
-  /** Sets the number of points at which this batch and the next ones are full. */
-  set mostRows(rows: number) {
+  /**
+   * Sets the number of points at which this batch and the next ones are full. Before this batch the body had `before`
+   * points. A batch that has to be smaller ends at a multiple of `block` points of the body, where the limits have room
+   * for that.
+   */
+  limitRows(rows: number, block: number, before: number): void {
+    this.block = block;
+    this.before = before;
     this.wantedRows = rows;
-    this.fullRows = rows;
+    this.fullRows = Math.max(rows, this.blockEnd(this.rows));
+  }
+
+  /** The first end of a block from so many rows of this batch on. */
+  private blockEnd(rows: number): number {
+    const { block, before } = this;
+    return Math.ceil((before + rows) / block) * block - before;
   }
 
   /** The row under way has a key that is new. Many of them fill a batch: they cost the store much more than points. */
   noteNewKey(): void {
-    if (++this.newKeys >= maxNewKeys) this.fullRows = this.rows + 1;
+    if (++this.newKeys < maxNewKeys) return;
+    this.fullRows = Math.min(this.fullRows, this.blockEnd(this.rows + 1));
   }
 
   /** The group of a measurement of the cache, with room for a row. */
@@ -169,6 +184,14 @@ export class BatchBuilder implements PointBatch {
     this.rows++;
     this.values += values;
     this.cells += group.columns.length;
+    if (this.block > 1 && (this.before + this.rows) % this.block === 0) this.endBefore();
+  }
+
+  /** At the end of a block: ends the batch if the next one would end within a block, for its many values. */
+  private endBefore(): void {
+    const next = 1 + this.block / this.rows;
+    const { values } = this.limits;
+    if (this.values * next >= values || this.cells * next >= values * 4) this.fullRows = this.rows;
   }
 
   get full(): boolean {

@@ -115,9 +115,9 @@ export class LineParser {
     this.reader = new PointReader(this.batch, this.keyBytes);
   }
 
-  /** From now on; no more than the limits have it. */
-  set mostRows(rows: number) {
-    this.batch.mostRows = Math.min(rows, this.limits.rows);
+  /** From now on; no more than the limits have it. See `BatchBuilder.limitRows`. */
+  limitRows(rows: number, block = 1, before = 0): void {
+    this.batch.limitRows(Math.min(rows, this.limits.rows), block, before);
   }
 
   /** Memory in an unfinished line and the batch under way. */

@@ -167,7 +167,8 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
         return result;
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error;
-        if (error instanceof OutcomeUnknownError && !mayRepeat) throw error;
+        const isUnknown = error instanceof OutcomeUnknownError;
+        if (isUnknown && (!mayRepeat || error.isFinal)) throw error;
         this.#failedAt(place, error);
         await attempts.next(error);
       }
