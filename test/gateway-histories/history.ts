@@ -352,7 +352,7 @@ class GatewayHistory {
     });
     const answers = await client.ask(...commands);
     let at = 0;
-    let length = 0;
+    let [appended, seen] = [0, 0];
     for (const { step, value } of sent) {
       if (step === 'other') {
         at += 3;
@@ -364,9 +364,13 @@ class GatewayHistory {
           ? this.#noteRead(key, call, answer)
           : this.#noteAppend(key, value, call, answer);
       if (done?.result === undefined) continue;
-      // They run in their order.
-      if (lengthOf(done) < length) throw new Error(`${key}: overtaken ${JSON.stringify(done)}`);
-      length = lengthOf(done);
+      // They run in their order. A read that is sent to the next leader together with writes that were done sees these.
+      const length = lengthOf(done);
+      if (length < (value === undefined ? seen : appended)) {
+        throw new Error(`${key}: overtaken ${JSON.stringify(done)}`);
+      }
+      seen = Math.max(seen, length);
+      if (value !== undefined) appended = length;
     }
   }
 
