@@ -155,8 +155,21 @@ export interface Command {
    */
   once?: number | undefined;
   /**
+   * For a command whose answer may be written in a later tick than the one in which it has run; of commands that run as one, on the
+   * first. Its executors add functions that make the answers of the current tick wait until what it did, and saw, is in the
+   * log: `holdAnswer` calls them just before the answer is written.
+   */
+  holds?: (() => void)[] | undefined;
+  /**
    * Reply in a transaction where the command would otherwise block. `transform` sends it; remote
    * pods are told.
    */
   onEmpty?: 'nil' | 'nilArray' | undefined;
+}
+
+/** The answer to the command is about to be written. */
+export function holdAnswer(command: Pick<Command, 'holds'>): void {
+  const { holds } = command;
+  command.holds = undefined;
+  if (holds !== undefined) for (const hold of holds) hold();
 }

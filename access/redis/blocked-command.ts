@@ -1,7 +1,7 @@
 // A command of one connection that waits for a key (BLPOP and its like): until it is served, or its time is up.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
-import type { Command } from '../../universal-row/command.ts';
+import { type Command, holdAnswer } from '../../universal-row/command.ts';
 import { outcomeUnknown } from '../../universal-row/errors.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { KeyQueue, Tried, WaitingCommand } from './blocked-clients.ts';
@@ -155,6 +155,7 @@ export class BlockedCommand implements WaitingCommand {
     const mark = reply.pos;
     const startedAt = performance.now();
     owner.command.args.hasWaited = true;
+    owner.command.holds = [];
     const own =
       route.mayWait && route.group?.isHere !== true
         ? server.tick.borrowWriter(owner.version)
@@ -170,6 +171,7 @@ export class BlockedCommand implements WaitingCommand {
     }
     return done
       .then((answer): Tried => {
+        holdAnswer(owner.command);
         if (own !== undefined) owner.hasRun(this.#entry, own);
         if (owner.closed) {
           if (own !== undefined) server.tick.giveBackWriter(own);

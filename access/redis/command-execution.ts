@@ -3,7 +3,13 @@
 
 import type { StepSource } from '../../contracts/step-watcher.ts';
 import type { Arguments } from '../../universal-row/arguments.ts';
-import { Action, type Command, isWrite, type ReadBounds } from '../../universal-row/command.ts';
+import {
+  Action,
+  type Command,
+  holdAnswer,
+  isWrite,
+  type ReadBounds,
+} from '../../universal-row/command.ts';
 import { CommandError } from '../../universal-row/errors.ts';
 import type { Reply } from '../../universal-row/reply.ts';
 import type { ConnectionAdmission } from './admission/connection-admission.ts';
@@ -152,6 +158,7 @@ export class CommandExecution {
     const { command } = this;
     const { server, tenant, table } = owner;
     const { metering, cache } = server;
+    command.holds = undefined;
     command.action = entry.action;
     command.name = entry.fullName;
     command.transform = entry.bind === undefined ? entry.run! : this.bound(entry.bind);
@@ -171,6 +178,7 @@ export class CommandExecution {
         this.#settle(entry, args, mark);
         return;
       }
+      command.holds = [];
       const others = server.otherPods.run(command, route.executor);
       if (others !== undefined) {
         this.#runAfter(others, route, entry);
@@ -289,15 +297,11 @@ export class CommandExecution {
     const owner = this.#owner;
     const own = owner.server.tick.borrowWriter(owner.version);
     own.keeper = owner;
+    this.command.holds ??= [];
     const done = others.then(async (error) => {
       if (error === undefined) {
         const answer = await route.executor.execute(this.command, own);
-        if (!entry.ofLibraries) return answer;
-        const { group } = route;
-        const hold = group?.hold ?? -1;
-        await librariesChanged(owner);
-        // It is answered in another tick than the one in which it has run.
-        group?.holdOn(hold);
+        if (entry.ofLibraries) await librariesChanged(owner);
         return answer;
       }
       own.error(error);
@@ -506,6 +510,8 @@ export class CommandExecution {
   #waitFor(done: Promise<Reply | void>, entry: CommandEntry, own: RespWriter | undefined): void {
     const owner = this.#owner;
     owner.setBusy(true);
+    const { command } = this;
+    command.holds ??= [];
     const startedAt = performance.now();
     done
       .catch((error: unknown) => {
@@ -513,6 +519,7 @@ export class CommandExecution {
         owner.answer().error('ERR internal error');
       })
       .then((answer) => {
+        holdAnswer(command);
         if (answer instanceof LongAnswer) this.#answerLong(entry, answer, own, startedAt);
         else this.#answerLater(entry, own, startedAt);
       })
@@ -594,7 +601,7 @@ export class CommandExecution {
     if (goesByParts) owner.sendParts(parts);
     else owner.releaseParts();
     // Answers that come next do not wait until the log has taken what it wrote.
-    if (isWrite(entry.action)) server.tick.endSoon();
+    if (isWrite(entry.action)) server.tick.endEarly();
     if (!goesByParts) owner.goOn();
   }
 }

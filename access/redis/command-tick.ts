@@ -81,7 +81,6 @@ export class CommandTick<C extends TickClient = TickClient> {
   /** Messages that `pushed` was told of; undefined in most ticks, which have none. */
   #messages: MessageRange[] | undefined;
   #isScheduled = false;
-  #endsSoon = false;
   #lastReader: C | undefined;
   #readsToBeAlone = readsToBeAlone;
   #resuming: C[] = [];
@@ -256,26 +255,12 @@ export class CommandTick<C extends TickClient = TickClient> {
     }
   };
 
-  /**
-   * Ends this tick within a round of the event loop. The time of the next one, in the same round, is counted on. Not to be
-   * called from a promise's continuation: others may have run commands in this tick and have yet to write the answers, which
-   * would not wait for the log then.
-   */
+  /** Ends this tick within a round of the event loop. The time of the next one, in the same round, is counted on. */
   endEarly(): void {
     const beganAt = this.#isScheduled ? this.#beganAt : undefined;
     this.end();
     this.schedule();
     if (beganAt !== undefined) this.#beganAt = beganAt;
-  }
-
-  /** As `endEarly`, once all continuations of the current callback have run. */
-  endSoon(): void {
-    if (this.#endsSoon) return;
-    this.#endsSoon = true;
-    process.nextTick(() => {
-      this.#endsSoon = false;
-      this.endEarly();
-    });
   }
 
   /**

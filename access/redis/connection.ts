@@ -164,7 +164,7 @@ export class Connection
       if (length >= fullReadBytes) this.#readLater();
       return;
     }
-    this.#runAll(true);
+    this.#runAll();
     // The chunk's memory is reused for the next connection: bytes still needed are copied.
     if (this.#isBusy && !this.#isSending && !this.#parser.mayLend(this.#args)) {
       this.#args = this.#args.copy();
@@ -222,17 +222,14 @@ export class Connection
     this.server.tick.resume(this, pendingBytes);
   }
 
-  /**
-   * Runs the parsed commands until there is no more input or the connection must wait. `isTurn`: it is not called from a
-   * promise's continuation.
-   */
-  #runAll(isTurn: boolean): void {
+  /** Runs the parsed commands until there is no more input or the connection must wait. */
+  #runAll(): void {
     const { server } = this;
     const { tick, blocked } = server;
     const parser = this.#parser;
     const isAlone = parser.pending > aloneBytes && !parser.awaitsMore;
     // Answers to other clients do not wait for the large log write of this one.
-    if (isAlone && isTurn) tick.endEarly();
+    if (isAlone) tick.endEarly();
     let args = this.#args;
     const from = tick.open(this).pos;
     try {
@@ -273,8 +270,7 @@ export class Connection
     }
     this.#repliedBytes = tick.writer.pos - from;
     this.#endRun();
-    if (isAlone && isTurn) tick.endEarly();
-    else if (isAlone) tick.endSoon();
+    if (isAlone) tick.endEarly();
   }
 
   #endRun(): void {
@@ -389,15 +385,11 @@ export class Connection
   }
 
   goOn(): void {
-    this.#goOn(false);
-  }
-
-  #goOn(isTurn: boolean): void {
     if (this.closed || this.closing || !this.#mayGoOn()) return;
     const { blocked, tick } = this.server;
     tick.lap();
     if (blocked.isReady) blocked.serve();
-    this.#runAll(isTurn);
+    this.#runAll();
     // Only part of a command is left of the input read ahead; it waits for the rest.
     const isDone = !(this.#isBusy || this.#isQueued || this.#resumes || this.output.isStalled);
     if (this.output.isPaused && isDone) this.output.unpause();
@@ -406,7 +398,7 @@ export class Connection
   /** Goes on with the pipeline of a client that was served. */
   resumeNow(): void {
     this.#resumes = false;
-    if (!this.output.hasParts) this.#goOn(true);
+    if (!this.output.hasParts) this.goOn();
     else if (!this.output.isStalled) this.#sendPart();
   }
 

@@ -2,7 +2,7 @@
 // answered in the order in which they were sent.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
-import { type Command, isWrite, type NotRun } from '../../universal-row/command.ts';
+import { type Command, holdAnswer, isWrite, type NotRun } from '../../universal-row/command.ts';
 import { CommandError } from '../../universal-row/errors.ts';
 import {
   AnswerFlag,
@@ -478,8 +478,10 @@ export class SentCommands implements LaneUser {
       client: owner.id,
       work: this.work,
       once: (this.#mayBeDone && this.#kept.number(this.#next)) || undefined,
+      holds: [],
     };
     const answer = await group.execute(command, own);
+    holdAnswer(command);
     if (answer instanceof LongAnswer) {
       tick.giveBackWriter(own);
       this.#long = answer;

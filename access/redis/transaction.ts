@@ -1,7 +1,7 @@
 // MULTI, EXEC and WATCH of one connection.
 
 import { Arguments } from '../../universal-row/arguments.ts';
-import { Action, isWrite, type Command } from '../../universal-row/command.ts';
+import { Action, holdAnswer, isWrite, type Command } from '../../universal-row/command.ts';
 import type { TransactionWatch } from '../../universal-row/executor.ts';
 import { whenReady, type MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { Reply } from '../../universal-row/reply.ts';
@@ -37,6 +37,8 @@ interface Transaction {
 
 /** Services a transaction needs from its connection. */
 export interface TransactionOwner extends Client, AnswerKeeper {
+  /** EXEC, while it runs. */
+  readonly command: Command;
   readonly server: ConnectionHost<Client>;
   /** Closes the connection because its queued commands are too large. */
   queryTooLong(): void;
@@ -312,6 +314,8 @@ export class TransactionState {
     this.#set(undefined);
     const mark = reply.mark();
     readModes.get(owner)?.session?.moved();
+    const holds: (() => void)[] = [];
+    for (const one of [...commands.slice(0, 1), ...elsewhere]) one.holds = holds;
     const done = route.executor.executeAll(commands, out, isClean, guard);
     const finish = (): Promise<unknown> | undefined => {
       owner.held.release('transaction', bytes);
@@ -340,14 +344,22 @@ export class TransactionState {
       }
       if (others !== undefined && out === reply) {
         const own = reply.fork(mark);
+        owner.command.holds = holds;
         return others.then(() => own);
       }
-      if (others !== undefined) return others.then(() => owner.append(out));
+      if (others !== undefined) {
+        return others.then(() => {
+          holdAnswer({ holds });
+          owner.append(out);
+        });
+      }
       if (out !== reply) owner.append(out);
       return;
     }
+    owner.command.holds = holds;
     return done.then(async (long) => {
       await finish();
+      holdAnswer({ holds });
       if (long === undefined) owner.append(out);
       else if (out !== reply) server.tick.giveBackWriter(out);
       return long;

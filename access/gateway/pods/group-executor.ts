@@ -257,7 +257,7 @@ export class GroupExecutor implements Executor {
     command.bounds?.session?.moved();
     if (this.#leader !== this.#options.node) this.#setLeader(this.#options.node);
     const { losses } = pod;
-    this.#options.ticks.touch(this.#tick, pod, losses);
+    this.#touch(command, pod, losses);
     const mark = reply.mark();
     const done = pod.execute(command, reply);
     if (done instanceof Promise) {
@@ -265,6 +265,16 @@ export class GroupExecutor implements Executor {
     }
     if (command.notRun !== undefined)
       return this.#refusedHere(attemptOf(command, this.#options), reply, mark);
+  }
+
+  /** A command runs, or has run, on the pod of this process: its answer waits for the log, also if a later tick has it. */
+  #touch({ holds }: Command, pod: LocalPod, losses: number): void {
+    this.#options.ticks.touch(this.#tick, pod, losses);
+    holds?.push(() => {
+      const now = this.#pod;
+      // Of a replica that was opened anew it is not known what it has of the command.
+      if (now !== undefined) this.#options.ticks.touch(this.#tick, now, now === pod ? losses : -1);
+    });
   }
 
   /** Handles a refusal of a local leader for a partition that is, or was, moved to another group. */
@@ -306,7 +316,7 @@ export class GroupExecutor implements Executor {
     if (pod?.role !== 'leader') return this.#find(attempt, reply);
     if (this.#leader !== this.#options.node) this.#setLeader(this.#options.node);
     const { losses } = pod;
-    this.#options.ticks.touch(this.#tick, pod, losses);
+    this.#touch(first, pod, losses);
     const mark = reply.mark();
     const done = attempt.run(pod, reply);
     if (done instanceof Promise) {
@@ -327,7 +337,7 @@ export class GroupExecutor implements Executor {
     const own = await done;
     if (attempt.first.notRun === undefined) {
       // The tick in which it is answered is another one.
-      this.#options.ticks.touch(this.#tick, pod, losses);
+      this.#touch(attempt.first, pod, losses);
       return own;
     }
     attempt.first.notRun = undefined;
@@ -442,7 +452,7 @@ export class GroupExecutor implements Executor {
     const { losses } = place;
     this.#options.ticks.touch(this.#tick, place, losses);
     const answer = await attempt.run(place, reply, mayBeDone);
-    this.#options.ticks.touch(this.#tick, place, losses);
+    this.#touch(attempt.first, place, losses);
     return answer ?? undefined;
   }
 

@@ -101,8 +101,6 @@ const ownHeaders = new Set([
   'keep-alive',
   'proxy-connection',
   'te',
-  // Trailers are not forwarded.
-  'trailer',
   'transfer-encoding',
   'upgrade',
   againHeader,
@@ -322,6 +320,8 @@ class Attempt {
       this.#request.end(this.#body);
     } catch (error) {
       // A header of the client is none that may be sent on.
+      this.#request.removeAllListeners('error');
+      this.#request.on('error', () => {});
       this.#request.destroy();
       this.#settle.reject(error as Error);
     }
@@ -380,10 +380,12 @@ function withoutOwn(raw: readonly string[], others: ReadonlySet<string> = new Se
   return kept;
 }
 
-const ofBody = new Set(['content-length', 'content-encoding']);
+/** Trailers of a request are not forwarded. */
+const ofRequest = new Set(['trailer']);
+const ofBody = new Set(['content-length', 'content-encoding', ...ofRequest]);
 
 /** Headers of a forwarded request. A form that was read is sent uncompressed, with its length. */
 function passedOn(raw: readonly string[], form: Buffer | undefined): string[] {
-  if (form === undefined) return withoutOwn(raw);
+  if (form === undefined) return withoutOwn(raw, ofRequest);
   return [...withoutOwn(raw, ofBody), 'Content-Length', String(form.length)];
 }

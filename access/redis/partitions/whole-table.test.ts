@@ -7,7 +7,6 @@ import type { Reply } from '../../../universal-row/reply.ts';
 import { allCommands } from '../commands/all.ts';
 import { CommandRegistry } from '../commands/registry.ts';
 import { LongAnswer, RespWriter } from '../resp-writer.ts';
-import { GroupExecutor } from '../../gateway/pods/group-executor.ts';
 import { PartitionedTable } from './partitioned-table.ts';
 
 const table = 1;
@@ -135,30 +134,23 @@ test('also where it gives way while the command waits for it', async () => {
   expect(await answer).toBe(':31\r\n');
 });
 
-test('the answer waits for the logs of all partitions, whichever tick they answered in', async () => {
-  const holds = new Map([
-    [103, [5, 6]],
-    // It begins to lead while the command waits for a leader.
-    [104, [-1, 7]],
-  ]);
-  rows = new Map([
-    [103, 10],
-    [104, 20],
-  ]);
-  const held: [number, number][] = [];
-  const groupOf = (number: number): GroupExecutor =>
-    Object.create(GroupExecutor.prototype, {
-      execute: { value: (...given: Parameters<typeof pod.execute>) => pod.execute(...given) },
-      hold: { get: () => holds.get(number)!.shift() },
-      holdOn: { value: (hold: number) => void held.push([number, hold]) },
-    }) as GroupExecutor;
+test('the answer waits for what all partitions have done, whichever ticks they answered in', async () => {
+  const held: number[] = [];
+  const noting = {
+    async execute(command: Command, reply: Reply) {
+      const { table: number } = command;
+      await new Promise(setImmediate);
+      command.holds!.push(() => void held.push(number));
+      reply.integer(1);
+    },
+  } as unknown as RowCommands;
   const partitions = [103, 104].map((number, at) => ({
     ...{ number, first: at * 8192, last: (at + 1) * 8192 - 1, model: 'memory' },
   }));
-  subject.setMap({ epoch: 2, partitions }, ({ number }) => groupOf(number));
-  expect(await size()).toBe(':30\r\n');
-  expect(held).toEqual([
-    [103, 5],
-    [104, 7],
-  ]);
+  subject.setMap({ epoch: 2, partitions }, () => noting);
+  const answer = size();
+  await new Promise(setImmediate);
+  expect(held).toEqual([]);
+  expect(await answer).toBe(':2\r\n');
+  expect(held).toEqual([103, 104]);
 });

@@ -2,7 +2,7 @@
 // are combined. A concurrent write may be visible in one partition and not in another.
 
 import { Arguments } from '../../../universal-row/arguments.ts';
-import { Action, type Command } from '../../../universal-row/command.ts';
+import { Action, type Command, holdAnswer } from '../../../universal-row/command.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import { dbsize } from '../../../universal-row/transforms/redis/databases.ts';
@@ -10,7 +10,6 @@ import { parseScanCursor } from '../../../universal-row/transforms/redis/support
 import { CommandError } from '../../../universal-row/errors.ts';
 import { lastSlot } from '../../../contracts/partition-map.ts';
 import { LongAnswer, RespWriter } from '../resp-writer.ts';
-import { GroupExecutor } from '../../gateway/pods/group-executor.ts';
 import type { PartitionLane } from './partition-lane.ts';
 import { scanCursor, scanPlace } from './scan-cursor.ts';
 
@@ -85,64 +84,21 @@ export async function gather(
   reply: Reply,
 ): Promise<Reply> {
   const out = reply.fork(reply.mark()) as RespWriter;
-  const held = new HeldTable(table);
   // Partitions get commands of their own. The caller, which keeps the words of one that waits, knows of none of them.
-  const own: Command = { ...command, args: command.args.copy() };
+  const own: Command = { ...command, args: command.args.copy(), holds: [] };
   for (let left = mostTries; ; left--) {
     try {
-      await gathering[how](held, own, out);
+      await gathering[how](table, own, out);
     } catch (error) {
       if (!(error instanceof CommandError)) throw error;
       out.rollback(0);
       if (error instanceof Replaced && left > 0) continue;
       out.error(error.message);
     }
-    held.holdOn();
+    // Each partition has answered in a tick of its own.
+    command.holds?.push(...own.holds!);
+    holdAnswer(own);
     return out;
-  }
-}
-
-/**
- * A table whose partitions answer one after the other. Each part was answered in a tick of its own, and what it has changed, or
- * seen, may not be committed when the last one is: the answer to the client has to wait for all of them.
- */
-class HeldTable implements LaneTable {
-  readonly #table: LaneTable;
-  readonly #parts: { group: GroupExecutor; hold: number }[] = [];
-
-  constructor(table: LaneTable) {
-    this.#table = table;
-  }
-
-  get epoch(): number {
-    return this.#table.epoch;
-  }
-
-  get lanes(): readonly PartitionLane[] {
-    return this.#table.lanes;
-  }
-
-  asks(lane: PartitionLane): boolean {
-    return this.#table.asks(lane);
-  }
-
-  laneOf(slot: number): PartitionLane {
-    return this.#table.laneOf(slot);
-  }
-
-  async run(lane: PartitionLane, command: Command, reply: Reply): Promise<Reply | void> {
-    const { pod } = lane.partition;
-    if (!(pod instanceof GroupExecutor)) return await this.#table.run(lane, command, reply);
-    const before = pod.hold;
-    const answer = await this.#table.run(lane, command, reply);
-    // It may have waited until a pod of this process leads.
-    this.#parts.push({ group: pod, hold: before === -1 ? pod.hold : before });
-    return answer;
-  }
-
-  /** The current tick's answers wait for all parts. */
-  holdOn(): void {
-    for (const { group, hold } of this.#parts) group.holdOn(hold);
   }
 }
 
