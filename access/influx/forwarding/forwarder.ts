@@ -263,10 +263,7 @@ class Attempt {
   readonly #flows: boolean;
   /** The node may have begun. */
   #isSent = false;
-  #settle: { resolve: (tried: Tried) => void; reject: (error: Error) => void } = {
-    resolve: () => {},
-    reject: () => {},
-  };
+  #settle!: { resolve: (tried: Tried) => void; reject: (error: Error) => void };
 
   constructor(exchange: Exchange, agent: Agent) {
     const { request } = exchange;
@@ -286,8 +283,8 @@ class Attempt {
       path: request.url ?? '/',
       setHost: false,
     });
-    // Headers that the constructor is given are written at once: the age of the points is that at the time they are sent.
     this.#request.on('error', () => this.#failed());
+    // Headers that the constructor is given are written at once: the age of the points is that at the time they are sent.
     for (let i = 0; i < headers.length; i += 2) {
       this.#request.appendHeader(headers[i]!, headers[i + 1]!);
     }

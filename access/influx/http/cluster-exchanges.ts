@@ -110,14 +110,14 @@ export class ClusterExchanges {
       // A database that another node has just made may not be known here yet.
       if (!(error instanceof HttpError) || !error.message.includes('not found')) throw error;
     }
-    this.#isRepeated(exchange);
+    this.#markRepeated(exchange);
     exchange.giveUpAdmission();
     await divided.refresh();
     await handle(exchange, caller);
   }
 
   /** Its points are about to be given to the store once more: batches before the one that failed may be stored. */
-  #isRepeated(exchange: Exchange): void {
+  #markRepeated(exchange: Exchange): void {
     if (exchange.isGiven) exchange.identity = repeated(exchange.identity);
   }
 
@@ -142,7 +142,7 @@ export class ClusterExchanges {
         exchange.giveUpAdmission();
         const isOver = performance.now() > until || !exchange.isOpen;
         if (isOver || !(error instanceof UnavailableError) || isFinal(error)) throw error;
-        this.#isRepeated(exchange);
+        this.#markRepeated(exchange);
       }
       await pause(retryMs);
     }
