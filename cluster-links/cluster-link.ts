@@ -41,6 +41,8 @@ export const defaultHelloMs = 5000;
 /** Together with the interval between pings, a dead peer is detected in less than two seconds. */
 const defaultSilenceMs = 1700;
 const pingMs = 250;
+/** Pings that a suspected peer has missed when its link is ended. */
+const suspectPings = 2;
 /** Time a socket has for sending its last bytes. */
 const lastBytesMs = 1000;
 
@@ -88,6 +90,7 @@ export class ClusterLink {
   readonly #socket: Socket;
   readonly #reader: FrameReader;
   readonly #silenceMs: number;
+  readonly #everyMs: number;
   /** Undefined on an encrypted link. */
   readonly #direct: DirectWrites | undefined;
   #handler: LinkHandler | undefined;
@@ -110,6 +113,7 @@ export class ClusterLink {
     this.#options = options;
     this.#socket = socket;
     this.#silenceMs = options.silenceMs ?? defaultSilenceMs;
+    this.#everyMs = Math.min(options.pingMs ?? pingMs, this.#silenceMs / 4);
     this.#reader = new FrameReader(
       (type, stream, buf, start, end) => this.#frame(type, stream, buf, start, end),
       maxHelloBytes,
@@ -208,8 +212,7 @@ export class ClusterLink {
   #keepAlive(): void {
     this.#heardAt = performance.now();
     this.#tickAt = this.#heardAt;
-    const everyMs = Math.min(this.#options.pingMs ?? pingMs, this.#silenceMs / 4);
-    this.#stopTicks = everyInterval(everyMs, () => this.#tick());
+    this.#stopTicks = everyInterval(this.#everyMs, () => this.#tick());
   }
 
   #tick(): void {
@@ -228,6 +231,20 @@ export class ClusterLink {
     if (!this.#hasSent) this.#socket.write(pingFrame);
     this.#hasHeard = false;
     this.#hasSent = false;
+  }
+
+  /**
+   * There is other evidence that the peer is gone: two missed pings are enough to end the link. A link that is not kept
+   * alive is left alone.
+   */
+  suspect(): void {
+    if (this.#stopTicks === undefined || this.#hasHeard || this.#isPaused) return;
+    const now = performance.now();
+    // Otherwise this process has stalled, and input may be queued.
+    const ticks = now - this.#tickAt < 2 * this.#everyMs;
+    if (ticks && now - this.#heardAt > suspectPings * this.#everyMs) {
+      this.close(new Error('the peer is silent, and others took over from it'));
+    }
   }
 
   #fail(error: Error): void {

@@ -187,6 +187,30 @@ describe.each(kinds)('encryption: %s', (encryption) => {
     expect(reports.join()).toMatch(/the link of node 1 for test ended: the peer is silent/);
   });
 
+  test('a suspected peer is given up before its time, unless it is heard', async () => {
+    const limits = { encryption, silenceMs: 60_000 };
+    const { listener } = await listen(limits);
+    const proxy = await TcpProxy.start(listener.port);
+    opened.push(proxy);
+    const end = await linked(proxy.port, limits);
+    const begin = performance.now();
+    while (performance.now() - begin < 1000) {
+      end.link.suspect();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    end.say(Buffer.from('still here'));
+    await expect.poll(() => end.heard.length).toBe(1);
+    proxy.stall();
+    end.link.suspect();
+    expect(end.end).toBeUndefined();
+    await expect
+      .poll(() => {
+        end.link.suspect();
+        return end.end;
+      })
+      .toBe('the peer is silent, and others took over from it');
+  });
+
   test('a peer that is not read for a while is not silent', async () => {
     const limits = { encryption, silenceMs: 400 };
     const { listener } = await listen(limits);

@@ -131,6 +131,11 @@ export class LastingLink {
     this.#drained();
   }
 
+  /** Others have taken over from the peer: if it is silent, the link ends at once. */
+  suspect(): void {
+    this.#link?.suspect();
+  }
+
   /** Ends the link, because the peer violated the protocol. */
   fail(error: Error): void {
     this.#link?.close(error);

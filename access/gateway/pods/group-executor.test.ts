@@ -32,7 +32,13 @@ class Replica implements LocalPod {
   gate: Promise<void> | undefined;
   position = -1;
   outcomes: ((outcome: Outcome) => void)[] = [];
-  readonly link = { isUp: true, connects: 1, flush: () => {} };
+  suspected = 0;
+  readonly link = {
+    isUp: true,
+    connects: 1,
+    flush: () => {},
+    suspect: () => void this.suspected++,
+  };
 
   constructor(node: number) {
     this.node = node;
@@ -219,6 +225,24 @@ test('the replica of this process knows a leader', async () => {
   local!.leader = 3 * perNode + 5;
   expect(await run()).toBe(':3\r\n');
   expect(group.stats.waited).toBe(0);
+});
+
+test('the node that led before is suspected once another one leads', async () => {
+  group.leaderIs(2);
+  group.leaderIs(2);
+  group.leaderIs(0);
+  const suspected = (): number[] => [...replicas.values()].map((replica) => replica.suspected);
+  expect(suspected()).toEqual([0, 0, 0]);
+  group.leaderIs(3);
+  group.leaderIs(3);
+  expect(suspected()).toEqual([0, 1, 0]);
+  // This node is no peer of itself.
+  lead(1);
+  await run();
+  expect(suspected()).toEqual([0, 1, 1]);
+  lead(2);
+  group.leaderIs(2);
+  expect(suspected()).toEqual([0, 1, 1]);
 });
 
 test('a command waits for a leader', async () => {

@@ -220,12 +220,16 @@ export class GroupExecutor implements Executor {
   #setLeader(node: number): void {
     if (node !== this.#leader || node === 0) this.#remote = undefined;
     this.#leader = node;
-    if (node !== 0 && node !== this.#lastLeader) {
-      if (this.#lastLeader !== 0) this.#options.moved?.();
+    const last = this.#lastLeader;
+    if (node !== 0 && node !== last) {
+      if (last !== 0) this.#options.moved?.();
       this.#lastLeader = node;
     }
     this.#observers.moveTo(this.#placeOf(node));
-    if (node !== 0) this.#wait.wake();
+    if (node === 0) return;
+    this.#wait.wake();
+    // Where it is gone, requests that it has not answered are sent to the new leader.
+    if (last !== 0 && last !== node) this.#remoteOf(last)?.link.suspect();
   }
 
   #placeOf(node: number): GroupPlace | undefined {

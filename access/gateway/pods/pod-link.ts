@@ -114,6 +114,11 @@ export class PodLink {
     this.#link.setPlace(place);
   }
 
+  /** Another node leads in place of this one: if this one is silent, requests in flight are not answered any more. */
+  suspect(): void {
+    this.#link.suspect();
+  }
+
   #ended(): void {
     this.#out.reset(true);
     this.#parts = [];

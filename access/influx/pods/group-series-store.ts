@@ -98,6 +98,8 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
   #sourceVersion = -1;
   #version = 0;
   #seenHere = 0;
+  /** The node that led last; 0 for none or this one. */
+  #lastLeader = 0;
   #isClosed = false;
 
   constructor(options: GroupSeriesOptions) {
@@ -121,13 +123,24 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
   /** Where to write. Throws `NotLeaderError`. */
   #writer(): Place {
     const local = this.#options.local();
-    return local?.role === 'leader' ? local : this.#remote();
+    if (local?.role !== 'leader') return this.#remote();
+    this.#leads(0);
+    return local;
+  }
+
+  /** Where the last leader is gone, requests that it has not answered are repeated at the new one. */
+  #leads(node: number): void {
+    const last = this.#lastLeader;
+    if (node === last) return;
+    this.#lastLeader = node;
+    if (last !== 0) this.#options.linkOf(last)?.suspect();
   }
 
   #remote(): RemoteSeriesStore {
     const node = this.#options.leader();
     const link = node === 0 ? undefined : this.#options.linkOf(node);
     if (link === undefined || this.#isClosed) throw new NotLeaderError(0);
+    this.#leads(node);
     const known = this.#remotes.get(node);
     if (known?.link === link) return known;
     known?.close();

@@ -107,6 +107,11 @@ export class SeriesLink {
     this.#link.setPlace(place);
   }
 
+  /** Another node leads in place of this one: if this one is silent, the link ends at once. */
+  suspect(): void {
+    this.#link.suspect();
+  }
+
   /** Ends the link: the node violates the protocol. */
   fail(error: Error): void {
     this.#link.fail(error);
