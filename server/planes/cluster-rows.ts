@@ -133,9 +133,6 @@ async function inTime<T>(asked: Promise<T>, ms = answerMs): Promise<T> {
   }
 }
 
-/** Interval at which gateways take over the replicas' knowledge of leaders. */
-const leaderPollMs = 100;
-
 export class ClusterRows implements Elsewhere {
   /** Ends the ticks of the groups that a tick of the gateway has touched. */
   readonly ticks = new GroupTicks();
@@ -151,7 +148,6 @@ export class ClusterRows implements Elsewhere {
   readonly #awaited = new Map<string, { executor: GroupExecutor; place: GroupPlace }>();
   readonly #links = new Map<number, NodeLink>();
   readonly #follower = new ViewFollower((view) => this.#adopt(view));
-  readonly #timer: NodeJS.Timeout;
 
   static async open(options: ClusterRowsOptions): Promise<ClusterRows> {
     const { data, directory, report, fatal, fsync, segmentBytes, acceptLoss } = options;
@@ -165,6 +161,7 @@ export class ClusterRows implements Elsewhere {
       sizeOf,
       takeUnits: (pod, { model }) => unitsOf(pod, options.pricerOf(model as TableModel)),
       changed: (group) => self.rows?.executor(group)?.localChanged(),
+      leaderChanged: (group) => self.rows?.leaderChanged(group),
     });
     self.rows = new ClusterRows(options, groups);
     return self.rows;
@@ -217,8 +214,6 @@ export class ClusterRows implements Elsewhere {
       drained: (node) => this.changes.drained(node),
       interrupted: () => options.changes()?.missed(),
     });
-    this.#timer = setInterval(() => this.#tellLeaders(), leaderPollMs);
-    this.#timer.unref();
   }
 
   /** The pod of a table's replica on this node. */
@@ -452,6 +447,7 @@ export class ClusterRows implements Elsewhere {
     }
     const voters = replicas.filter(({ state }) => state !== 'learner');
     executor.setReplicas(voters.map(({ node }) => node));
+    this.leaderChanged(group);
   }
 
   #newExecutor(place: GroupPlace, { tenant, model }: GroupScope): GroupExecutor {
@@ -479,15 +475,15 @@ export class ClusterRows implements Elsewhere {
     });
   }
 
-  #tellLeaders(): void {
-    for (const { group } of this.#groups.entries()) {
+  /** Tells commands that wait for the leader; not in the step of the log that has brought it. */
+  leaderChanged(group: number): void {
+    setImmediate(() => {
       const leader = this.#groups.leaderOf(group);
       if (leader !== 0) this.#executors.get(group)?.leaderIs(leader);
-    }
+    });
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#timer);
     await this.#follower.ended();
     for (const executor of this.#executors.values()) executor.close();
     for (const { link } of this.#links.values()) link.close();

@@ -74,6 +74,8 @@ interface PlaneGroupsOptions<P extends ReplicaPod> {
   readonly takeUnits: (pod: P, definition: GroupDefinition) => number;
   /** A replica was opened or is about to be closed. */
   readonly changed: (group: number) => void;
+  /** A replica of this node may have heard of another leader. */
+  readonly leaderChanged?: (group: number) => void;
   /** The settings `wal.fsync`, `wal.segment-bytes` and `wal.accept-loss`. */
   readonly fsync: FsyncPolicy;
   readonly segmentBytes: number;
@@ -324,7 +326,7 @@ export class PlaneGroups<P extends ReplicaPod> {
   }
 
   async #open(definition: GroupDefinition, replica: number): Promise<void> {
-    const { open, report, changed } = this.#options;
+    const { open, report, changed, leaderChanged } = this.#options;
     const { group } = definition;
     const directory = this.#directoryOf(group, replica);
     realDisk.makeDirectory(directory);
@@ -334,8 +336,10 @@ export class PlaneGroups<P extends ReplicaPod> {
     });
     this.#replicas.set(group, { definition, replica, directory, ...opened });
     opened.log.setLeases(this.#leased.has(group));
+    opened.log.leaderChanged = () => leaderChanged?.(group);
     this.#raft.schedule();
     changed(group);
+    leaderChanged?.(group);
   }
 
   /** The replica has left its group, or the group is no more. */

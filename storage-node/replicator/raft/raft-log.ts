@@ -118,6 +118,8 @@ export class RaftLog implements PartitionLog {
   /** The snapshot that is being installed. */
   #install: Promise<void> | undefined;
   #isClosed = false;
+  /** Called when the pod has been told of another role or leader. */
+  leaderChanged: (() => void) | undefined;
 
   constructor(options: RaftLogOptions) {
     this.#options = options;
@@ -580,6 +582,7 @@ export class RaftLog implements PartitionLog {
   #tellRole(role: LogRole): void {
     this.role = role;
     this.#listener!.roleChanged(role, this.#leader);
+    this.leaderChanged?.();
     // A leader that has stepped down for another one hears of it in a moment.
     if (role !== 'leader' && this.#leader === 0 && this.#transfer !== undefined) return;
     this.#transfer = undefined;
