@@ -186,6 +186,12 @@ export class GatewayNode {
       remotes.set(node, new RemoteExecutor(link, () => undefined));
       void link.start();
     }
+    // As a plane does (cluster-rows.ts).
+    log.leaderChanged = () => {
+      setImmediate(() => {
+        if (pod.leader !== 0) gateway.leaderIs(nodeOfReplica(pod.leader));
+      });
+    };
     this.#host = host;
     const redis = new RedisFront({ timeline, host, gateway, ticks, report, breach });
     this.#life = { owner, host, raft, log, pod, engine, gateway, redis };
@@ -230,12 +236,10 @@ export class GatewayNode {
   }
 
   #tick(life: Life, timeline: OwnedTimeline): void {
-    const { gateway, pod, raft, owner } = life;
+    const { pod, raft, owner } = life;
     this.#ping(raft);
     pod.maintain();
     raft.tick();
-    // As a plane does (cluster-rows.ts).
-    if (pod.leader !== 0) gateway.leaderIs(nodeOfReplica(pod.leader));
     this.#schedule(owner);
     timeline.after(tickMs, () => this.#tick(life, timeline));
   }
