@@ -83,6 +83,8 @@ interface ClusterRowsOptions {
   readonly scriptsOf: PodServerOptions['scriptsOf'];
   /** Another node is reachable, perhaps after an interruption. */
   readonly nodeIsThere: () => void;
+  /** Rows of the tenant have another leader, which may lack what was read from the last one before its log had it. */
+  readonly leaderMoved: (tenant: number) => void;
   /** Another node asks. */
   readonly answer: (question: TenantQuestion) => unknown;
   /** Receives changes on other nodes; undefined until there are clients. */
@@ -470,6 +472,7 @@ export class ClusterRows implements Elsewhere {
         // Subscribers receive changes from the new leader, which may be this node.
         if (this.executor(place.group)?.leader === data.node) this.changes.lost();
         this.#options.changes()?.missed(tenant);
+        this.#options.leaderMoved(tenant);
       },
       remoteOf: (node) => this.#links.get(node)?.remote,
     });

@@ -341,6 +341,13 @@ function nameOf(tenant: number): string | undefined {
   return tables.tenant(tenant)?.name;
 }
 
+/** Libraries of this tenant, or of all, are read again before they are used. */
+function outdateLibraries(tenant?: number): void {
+  for (const { number, scripts } of server?.tenants.values() ?? []) {
+    if (tenant === undefined || number === tenant) scripts.functions.outdate();
+  }
+}
+
 /** Script state shared with scripts of this node's clients. */
 function scriptsOf(number: number): TenantScriptState | undefined {
   const definition = tables.tenant(number);
@@ -368,9 +375,8 @@ async function joinCluster(of: PlaneCluster): Promise<void> {
     leaderWaitMs,
     loadedScripts: () => (server === undefined ? [] : loadedScripts(server)),
     scriptsOf,
-    nodeIsThere: () => {
-      for (const { scripts } of server?.tenants.values() ?? []) scripts.functions.outdate();
-    },
+    nodeIsThere: () => outdateLibraries(),
+    leaderMoved: outdateLibraries,
     answer: (question) => {
       const definition = tables.tenant(question.tenant);
       return definition && server?.answerNode(question, definition);

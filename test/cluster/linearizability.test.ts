@@ -28,7 +28,7 @@ import {
 
 const dist = process.env['DIST_DIR'] ?? fileURLToPath(new URL('../../dist', import.meta.url));
 const isCi = process.env['CI'] !== undefined;
-const seconds = Number(process.env['SECONDS'] ?? (isCi ? 120 : 8));
+const seconds = Number(process.env['SECONDS'] ?? (isCi ? 240 : 8));
 const isFull = seconds > 60;
 /** Longest pause of a client between its requests, milliseconds. */
 const pauseMs = isCi ? 80 : 8;
