@@ -28,7 +28,8 @@ class Group {
   isUp = true;
   /** Its leader is of an older release. */
   isOld = false;
-  hold = -1;
+  /** Answers that are held, by their number, and those that were sent since. */
+  holds = 0;
   readonly held: number[] = [];
   readonly sent: { key: string; user: LaneUser }[] = [];
   /** Commands that run here wait for it. */
@@ -54,8 +55,9 @@ class Group {
   written = (): void => {};
   refusedBy = (): void => {};
 
-  holdOn(hold: number): void {
-    this.held.push(hold);
+  hold(): () => void {
+    const number = ++this.holds;
+    return () => void this.held.push(number);
   }
 
   execute(command: Command, reply: Reply): Promise<void> | undefined {
@@ -195,7 +197,6 @@ test('what was answered is settled when no more answers come for now', () => {
 test('answers are in the order of the commands, whichever group answers first', () => {
   const [one, other, here] = [new Group(), new Group(), new Group()];
   here.isHere = true;
-  here.hold = 7;
   begin(one, 'a');
   expect([send(other, 'b'), send(here, 'c'), send(one, 'd'), send(other, 'e')]).not.toContain(
     false,
@@ -203,10 +204,11 @@ test('answers are in the order of the commands, whichever group answers first', 
   expect(settled).toEqual(['c']);
   other.answer();
   expect(told()).toEqual([]);
+  expect([here.holds, here.held]).toEqual([1, []]);
   one.answer();
   expect(told()).toEqual(['+a', '+b', '+c']);
   // Local answers are sent with this tick, and wait for the state they depend on.
-  expect(here.held).toEqual([7]);
+  expect(here.held).toEqual([1]);
   other.answer();
   expect([told().length, answered, spread.isWaiting]).toEqual([3, 0, true]);
   one.answer();

@@ -33,9 +33,9 @@ class Share implements SentOwner {
   readonly #all: SpreadCommands;
   readonly #owner: SpreadOwner;
   #writer: RespWriter | undefined;
-  /** For each answer received: its end in the writer, and the group's `hold` at that time. */
+  /** For each answer received: its end in the writer, and the group's hold on it. */
   #ends: number[] = [];
-  #holds: number[] = [];
+  #holds: ((() => void) | undefined)[] = [];
   #taken = 0;
 
   constructor(all: SpreadCommands, owner: SpreadOwner, group: GroupExecutor) {
@@ -95,7 +95,7 @@ class Share implements SentOwner {
   answered(writer: RespWriter): void {
     this.server.tick.schedule();
     this.#ends.push(writer.pos);
-    this.#holds.push(this.group.hold);
+    this.#holds.push(this.group.hold());
     this.#all.take();
   }
 
@@ -110,7 +110,7 @@ class Share implements SentOwner {
     const start = at === 0 ? 0 : this.#ends[at - 1]!;
     // The answer is sent with this tick, and waits for the state it depends on, like those of the
     // tick.
-    this.group.holdOn(this.#holds[at]!);
+    this.#holds[at]?.();
     owner.answer().rawBytes(this.#writer!.buf, start, this.#ends[at]! - start);
     this.#taken++;
     if (this.#taken === this.#ends.length && !this.sent.isWaiting) this.reset();

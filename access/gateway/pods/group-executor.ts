@@ -134,16 +134,21 @@ export class GroupExecutor implements Executor {
     return this.#pod?.role === 'leader' && !this.#options.mayWait;
   }
 
-  /** State that replies depend on, for `holdOn`; -1 where they depend on no pod of this process. */
-  get hold(): number {
+  /**
+   * For an answer given now and sent with a later tick: to be called in that tick, which then waits for the log of the pod here.
+   * Undefined where the answer depends on no pod of this process.
+   */
+  hold(): (() => void) | undefined {
     const pod = this.#pod;
-    return pod?.role === 'leader' ? pod.losses : -1;
+    return pod?.role === 'leader' ? this.#holdOf(pod, pod.losses) : undefined;
   }
 
-  /** An answer from an earlier tick, when `hold` had this value, is sent with the current tick. */
-  holdOn(hold: number): void {
-    const pod = this.#pod;
-    if (hold !== -1 && pod !== undefined) this.#options.ticks.touch(this.#tick, pod, hold);
+  #holdOf(pod: LocalPod, losses: number): () => void {
+    return () => {
+      const now = this.#pod;
+      // Of a replica that was opened anew it is not known what it has of the command.
+      if (now !== undefined) this.#options.ticks.touch(this.#tick, now, now === pod ? losses : -1);
+    };
   }
 
   /** Whether another node leads, or none: commands may have to be sent to another process. */
@@ -274,11 +279,7 @@ export class GroupExecutor implements Executor {
   /** A command runs, or has run, on the pod of this process: its answer waits for the log, also if a later tick has it. */
   #touch({ holds }: Command, pod: LocalPod, losses: number): void {
     this.#options.ticks.touch(this.#tick, pod, losses);
-    holds?.push(() => {
-      const now = this.#pod;
-      // Of a replica that was opened anew it is not known what it has of the command.
-      if (now !== undefined) this.#options.ticks.touch(this.#tick, now, now === pod ? losses : -1);
-    });
+    holds?.push(this.#holdOf(pod, losses));
   }
 
   /** Handles a refusal of a local leader for a partition that is, or was, moved to another group. */
