@@ -199,7 +199,7 @@ export class CommandExecution {
       const done = route.executor.execute(command, reply);
       if (done instanceof Promise) this.#waitFor(done, entry, undefined);
       else {
-        if (group !== undefined) this.#evaluated(mark);
+        if (group !== undefined) this.#evaluated(mark, group);
         this.#finish(entry, args, mark);
       }
       return;
@@ -258,7 +258,7 @@ export class CommandExecution {
       const done = group.execute(command, reply);
       if (done instanceof Promise) this.#waitFor(done, entry, undefined);
       else {
-        this.#evaluated(mark);
+        this.#evaluated(mark, group);
         this.#finish(entry, args, mark);
       }
       return true;
@@ -273,8 +273,8 @@ export class CommandExecution {
   }
 
   /** Messages of a script leave with the answer, whatever becomes of what it wrote. */
-  #evaluated(mark: number): void {
-    if (this.#scripts?.hasMessages !== true) this.#owner.server.tick.evaluated(mark);
+  #evaluated(mark: number, { lastRun }: GroupExecutor): void {
+    if (this.#scripts?.hasMessages !== true) this.#owner.server.tick.evaluated(mark, lastRun);
   }
 
   /** Staleness bounds of a read: reads before EXEC see the latest state. */

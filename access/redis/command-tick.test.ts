@@ -204,6 +204,12 @@ test('of a tick that is lost, what was evaluated in it was not done, and the res
     endTick: () => 7,
     whenSettled: (_position: number, then: (outcome: Outcome) => void) => settled.push(then),
   } as unknown as Executor;
+  let ofPosition: Outcome;
+  const pod = {
+    whenSettled: (position: number, then: (outcome: Outcome) => void) => {
+      if (position === 7) then(ofPosition);
+    },
+  };
   const { client } = bench();
   const tick = tickWith(() => [executor]);
   const sent: string[] = [];
@@ -222,7 +228,7 @@ test('of a tick that is lost, what was evaluated in it was not done, and the res
       const writer = tick.open(to);
       const mark = writer.pos;
       writer.ok();
-      if (kind !== '-') tick.evaluated(mark);
+      if (kind !== '-') tick.evaluated(mark, { pod, at: 7 });
       if (kind === 'x') tick.takeBack(to, mark);
     }
   };
@@ -230,6 +236,7 @@ test('of a tick that is lost, what was evaluated in it was not done, and the res
     answer(a, '+++-+');
     answer(b, '-++x-x+');
     await rounds(1);
+    ofPosition = outcome;
     settled.pop()!(outcome);
   };
   const [no, may] = ['-CLUSTERDOWN', '-ERR'];
@@ -244,6 +251,51 @@ test('of a tick that is lost, what was evaluated in it was not done, and the res
   await rounds(1);
   settled.pop()!('lost');
   expect(sent.at(-1)).toBe(`a ${may}`);
+});
+
+test('of a tick of several positions each answer is handled by the outcome of its own', async () => {
+  const settled: ((outcome: Outcome) => void)[] = [];
+  const executor = {
+    endTick: () => 7,
+    whenSettled: (_position: number, then: (outcome: Outcome) => void) => settled.push(then),
+  } as unknown as Executor;
+  const outcomes: (Outcome | undefined)[] = ['committed', 'committed', 'lost', 'unknown'];
+  const pod = {
+    whenSettled: (position: number, then: (outcome: Outcome) => void) => {
+      const outcome = outcomes[position];
+      if (outcome !== undefined) then(outcome);
+    },
+  };
+  const other = {
+    whenSettled: (_position: number, then: (outcome: Outcome) => void) => then('committed'),
+  };
+  const { client } = bench();
+  const tick = tickWith(() => [executor]);
+  const sent: string[] = [];
+  const one: TickClient = {
+    ...client('a', 0),
+    send: (bytes, start, end) => {
+      sent.push(...bytes.toString('latin1', start, end).split('\r\n').slice(0, -1));
+      return true;
+    },
+  };
+  const ran = [
+    ...[0, 1, 1, 2, 2, 3, 4].map((at) => ({ pod, at })),
+    ...[2, 9].map((at) => ({ pod: other, at })),
+  ];
+  for (const [i, last] of ran.entries()) {
+    const writer = tick.open(one);
+    const mark = writer.pos;
+    writer.integer(i);
+    tick.evaluated(mark, last);
+  }
+  await rounds(1);
+  settled.pop()!('unknown');
+  const [no, may] = ['-CLUSTERDOWN', '-ERR'];
+  expect(sent.map((text) => text.split(' ')[0])).toEqual([
+    ...[':0', ':1', ':2', no, no, may, may],
+    ...[':7', ':8'],
+  ]);
 });
 
 test.each(['lost', 'unknown'] as const)(

@@ -12,7 +12,9 @@ import { type Outcome, outcomeOfBoth, type TickMember } from '../../universal-ro
 import { initialBytes, RespWriter } from './resp-writer.ts';
 import {
   type AnsweredClient,
+  type EvaluatedRange,
   type MessageRange,
+  type SettlingPod,
   sendAll,
   type TickAnswers,
   UnsentAnswers,
@@ -76,8 +78,8 @@ export class CommandTick<C extends TickClient = TickClient> {
   // Segments of the shared writer: which connection's bytes begin where.
   #owners: C[] = [];
   #starts: number[] = [];
-  /** Start and end of each range of answers reported by `evaluated`; adjacent ranges are joined. */
-  #evaluated: number[] = [];
+  /** Adjacent ones of one position are joined. */
+  #evaluated: EvaluatedRange[] = [];
   /** Messages that `pushed` was told of; undefined in most ticks, which have none. */
   #messages: MessageRange[] | undefined;
   #isScheduled = false;
@@ -132,9 +134,9 @@ export class CommandTick<C extends TickClient = TickClient> {
   #cutEvaluated(): void {
     const evaluated = this.#evaluated;
     const { pos } = this.writer;
-    while (evaluated.length > 0 && evaluated.at(-2)! >= pos) evaluated.length -= 2;
-    const last = evaluated.length - 1;
-    if (last > 0 && evaluated[last]! > pos) evaluated[last] = pos;
+    while (evaluated.length > 0 && evaluated.at(-1)!.start >= pos) evaluated.pop();
+    const last = evaluated.at(-1);
+    if (last !== undefined && last.end > pos) last.end = pos;
   }
 
   #cutMessages(messages: MessageRange[]): void {
@@ -158,13 +160,19 @@ export class CommandTick<C extends TickClient = TickClient> {
 
   /**
    * The answer from `mark` to the current position depends only on commands that a pod of this process has evaluated in
-   * this tick. If the log loses the tick, the commands were not done.
+   * this tick, and that have this position in its log: what becomes of that becomes of them.
    */
-  evaluated(mark: number): void {
+  evaluated(
+    mark: number,
+    { pod, at }: { readonly pod: SettlingPod | undefined; readonly at: number },
+  ): void {
+    if (pod === undefined) return;
     const evaluated = this.#evaluated;
-    const last = evaluated.length - 1;
-    if (last > 0 && evaluated[last] === mark) evaluated[last] = this.writer.pos;
-    else evaluated.push(mark, this.writer.pos);
+    const last = evaluated.at(-1);
+    const end = this.writer.pos;
+    if (last !== undefined && last.end === mark && last.at === at && last.pod === pod)
+      last.end = end;
+    else evaluated.push({ start: mark, end, pod, at });
   }
 
   /**

@@ -12,6 +12,7 @@ import {
 } from '../../universal-row/protocol/row-messages.ts';
 import { copyValue, copyValues, ValueWriter } from '../../universal-row/protocol/values.ts';
 import { WireError, WireReader } from '../../universal-row/protocol/wire.ts';
+import type { Reply } from '../../universal-row/reply.ts';
 import type { RowWork } from '../../universal-row/row-work.ts';
 import type { RowPricer } from '../../request-units/row-pricer.ts';
 import { type GroupExecutor, noLeader } from '../gateway/pods/group-executor.ts';
@@ -79,6 +80,12 @@ interface NamedCommand {
   link: PodLink | undefined;
   connects: number;
   number: number | undefined;
+}
+
+/** A command that runs again. Its answer is written to `own`, unless it resolves to another reply. */
+interface CommandAgain {
+  readonly command: Command;
+  readonly own: RespWriter;
 }
 
 export class SentCommands implements LaneUser {
@@ -232,10 +239,13 @@ export class SentCommands implements LaneUser {
   // ---- answers
 
   get work(): RowWork | undefined {
+    return this.#workOf(this.#kept.entry(this.#next));
+  }
+
+  #workOf(entry: CommandEntry): RowWork | undefined {
     const owner = this.#owner;
     const { metering } = owner.server;
     if (metering === undefined || owner.closed) return undefined;
-    const entry = this.#kept.entry(this.#next);
     return owner.meter.begin(metering, entry, this.#session!.table, this.#pricer);
   }
 
@@ -419,12 +429,11 @@ export class SentCommands implements LaneUser {
     const owner = this.#owner;
     const group = this.#group!;
     while (this.#next < this.#kept.count && !owner.closed) {
-      if (!(await this.#runOne(group))) {
+      // What was not sent for certain is in no other log: its answers are held, and need not wait one for another.
+      const isHere = this.#mayBeDone && group.isHere;
+      if (!(await (isHere ? this.#runHere(group) : this.#runOne(group)))) {
         // The request has waited its full time: the others must not wait again.
-        while (this.#next < this.#kept.count && !owner.closed) {
-          const mayBeDone = this.#mayBeDone && this.#kept.number(this.#next) !== 0;
-          this.#answerError(mayBeDone ? outcomeUnknown : noLeader);
-        }
+        while (this.#next < this.#kept.count && !owner.closed) this.#answerNoLeader();
         break;
       }
       const { remote } = group;
@@ -459,11 +468,49 @@ export class SentCommands implements LaneUser {
 
   /** False if there was no leader to run it. */
   async #runOne(group: GroupExecutor): Promise<boolean> {
+    const one = this.#newCommand(this.#next);
+    const answer = await group.execute(one.command, one.own);
+    holdAnswer(one.command);
+    this.#answer(one, answer);
+    return one.command.notRun === undefined;
+  }
+
+  /** Runs them on the pod of this process, which then waits for its log once. False as by `#runOne`. */
+  async #runHere(group: GroupExecutor): Promise<boolean> {
+    const { count } = this.#kept;
+    const started: (CommandAgain & { readonly done: Promise<Reply | void> })[] = [];
+    let bytes = 0;
+    for (let i = this.#next; i < count && bytes < mostBytes; i++) {
+      const one = this.#newCommand(i);
+      const { waits, done } = group.startHere(one.command, one.own);
+      started.push({ ...one, done });
+      if (waits) break;
+      bytes += one.own.pos;
+    }
+    const answers = await Promise.all(started.map(({ done }) => done));
+    let hasLeader = true;
+    for (const [i, one] of started.entries()) {
+      const answer = answers[i];
+      const { notRun } = one.command;
+      if (notRun === undefined) {
+        this.#answer(one, answer);
+        continue;
+      }
+      this.#owner.server.tick.giveBackWriter(one.own);
+      if (answer instanceof LongAnswer) this.#drop(answer);
+      if (this.#owner.closed) this.#answered();
+      else if (hasLeader) hasLeader = await this.#runOne(group);
+      else this.#answerNoLeader();
+    }
+    return hasLeader;
+  }
+
+  #newCommand(index: number): CommandAgain {
     const owner = this.#owner;
-    const { tick } = owner.server;
     const session = this.#session!;
-    const entry = this.#kept.entry(this.#next);
-    const own = tick.borrowWriter(owner.version);
+    const kept = this.#kept;
+    const entry = kept.entry(index);
+    const own = owner.server.tick.borrowWriter(owner.version);
     own.keeper = owner;
     const command: Command = {
       action: entry.action,
@@ -472,28 +519,34 @@ export class SentCommands implements LaneUser {
       grows: entry.grows,
       table: session.table,
       span: { first: session.first, count: session.count },
-      args: this.#kept.words(this.#next).copy(),
+      args: kept.words(index).copy(),
       usesSpan: entry.usesSpan,
       tenant: session.tenant,
       client: owner.id,
-      work: this.work,
-      once: (this.#mayBeDone && this.#kept.number(this.#next)) || undefined,
+      work: this.#workOf(entry),
+      once: (this.#mayBeDone && kept.number(index)) || undefined,
       holds: [],
     };
-    const answer = await group.execute(command, own);
-    holdAnswer(command);
+    return { command, own };
+  }
+
+  /** Writes the answer to the first that has none. */
+  #answer({ own }: CommandAgain, answer: Reply | void): void {
+    const owner = this.#owner;
+    const entry = this.#kept.entry(this.#next);
     if (answer instanceof LongAnswer) {
-      tick.giveBackWriter(own);
+      owner.server.tick.giveBackWriter(own);
       this.#long = answer;
     }
     if (!owner.closed) {
       this.#mark = owner.answer().pos;
       if (answer instanceof LongAnswer) this.#appendLong();
       else owner.append(own);
+      // Others may have been charged since it ran.
+      void this.#workOf(entry);
       owner.settleSent(entry, this.#kept.words(this.#next), this.#mark);
     } else this.#dropLong();
     this.#answered();
-    return command.notRun === undefined;
   }
 
   #error(text: string): void {
@@ -509,7 +562,9 @@ export class SentCommands implements LaneUser {
     this.done();
   }
 
-  #answerError(text: string): void {
+  #answerNoLeader(): void {
+    const mayBeDone = this.#mayBeDone && this.#kept.number(this.#next) !== 0;
+    const text = mayBeDone ? outcomeUnknown : noLeader;
     const owner = this.#owner;
     const writer = owner.answer();
     const mark = writer.pos;
@@ -521,10 +576,14 @@ export class SentCommands implements LaneUser {
   /** The rest of a partly received answer will not come. */
   #dropLong(): void {
     if (this.#long === undefined) return;
-    this.#owner.keepParts(this.#long.kept);
-    this.#owner.releaseParts();
+    this.#drop(this.#long);
     this.#long = undefined;
     this.#isDropped = false;
+  }
+
+  #drop({ kept }: LongAnswer): void {
+    this.#owner.keepParts(kept);
+    this.#owner.releaseParts();
   }
 
   /** The connection is gone. */

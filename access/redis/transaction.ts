@@ -17,7 +17,7 @@ import type { ConnectionHost } from './connection-host.ts';
 import { copiedBytes } from './copied-arguments.ts';
 import { outOfRequestMemory } from './held-memory.ts';
 import { readModes } from './read-mode.ts';
-import type { AnswerKeeper, RespWriter } from './resp-writer.ts';
+import { type AnswerKeeper, LongAnswer, type RespWriter } from './resp-writer.ts';
 import { sharedSlices } from './shared-slices.ts';
 
 export interface QueuedCommand {
@@ -50,6 +50,8 @@ export interface TransactionOwner extends Client, AnswerKeeper {
   append(own: RespWriter): void;
 }
 
+/** An error begins with it. */
+const minus = 45;
 const queuedBytes = '+QUEUED\r\n'.length;
 // EXEC looks at all that is queued before it begins.
 const maxQueuedCommands = 65_536;
@@ -317,9 +319,12 @@ export class TransactionState {
     const holds: (() => void)[] = [];
     for (const one of [...commands.slice(0, 1), ...elsewhere]) one.holds = holds;
     const done = route.executor.executeAll(commands, out, isClean, guard);
-    const finish = (): Promise<unknown> | undefined => {
+    const start = out === reply ? mark : 0;
+    const finish = (long?: Reply | void): Promise<unknown> | undefined => {
       owner.held.release('transaction', bytes);
-      if (commands[0]?.isUndone === true) hasRun = false;
+      // An attempt may have begun, and the one after it was refused.
+      const begins = long instanceof LongAnswer ? long.firstByte : out.buf[start];
+      if (commands[0]?.isUndone === true || begins === minus) hasRun = false;
       const waiting: Promise<unknown>[] = [];
       // Only now: a watched key might have changed while rows were read, and then nothing may be done.
       for (const one of hasRun ? elsewhere : []) {
@@ -340,7 +345,7 @@ export class TransactionState {
       // What this gateway does by itself is not undone with the rows.
       const isOfRows = !callsScripts && commands.every(({ isLocal }) => isLocal !== true);
       if (route.group !== undefined && out === reply && others === undefined && isOfRows) {
-        server.tick.evaluated(mark);
+        server.tick.evaluated(mark, route.group.lastRun);
       }
       if (others !== undefined && out === reply) {
         const own = reply.fork(mark);
@@ -358,7 +363,7 @@ export class TransactionState {
     }
     owner.command.holds = holds;
     return done.then(async (long) => {
-      await finish();
+      await finish(long);
       holdAnswer({ holds });
       if (long === undefined) owner.append(out);
       else if (out !== reply) server.tick.giveBackWriter(out);

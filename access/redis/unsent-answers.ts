@@ -2,7 +2,7 @@
 // whichever log is settled first; a client that waits for nothing does not wait for others that were served in the same tick.
 
 import type { ViewedBuffer } from '../../universal-row/bytes.ts';
-import type { Outcome } from '../../universal-row/executor.ts';
+import type { Executor, Outcome } from '../../universal-row/executor.ts';
 import { asErrors, type Fate } from './unknown-answers.ts';
 
 /** A connection as answers are sent to it. */
@@ -23,9 +23,20 @@ export interface TickAnswers<C> {
   readonly owners: readonly C[];
   readonly starts: readonly number[];
   readonly end: number;
-  /** Pairs of a start and an end: answers between are of what was evaluated in this tick, and of nothing else. */
-  readonly evaluated: readonly number[];
+  /** Answers of what was evaluated in this tick, and of nothing else. */
+  readonly evaluated: readonly EvaluatedRange[];
   readonly messages: readonly MessageRange[] | undefined;
+}
+
+/** A pod whose log tells the outcome of a position. */
+export type SettlingPod = Pick<Executor, 'whenSettled'>;
+
+/** Answers of commands that the pod has evaluated and that have this position in its log. */
+export interface EvaluatedRange {
+  readonly start: number;
+  end: number;
+  readonly pod: SettlingPod;
+  readonly at: number;
 }
 
 /** Messages between answers. */
@@ -136,17 +147,17 @@ export class UnsentAnswers<C extends AnsweredClient> {
     if (outcome === 'committed') {
       const isFree = sendAll(answers, clients);
       if (isFree && clients === undefined) this.#listener.sent(answers.buf);
-    } else this.#sendErrors(answers, clients, outcome);
+    } else this.#sendErrors(answers, clients);
   }
 
   /** Sends errors in place of answers. A client that already got part of an answer is disconnected. */
   #sendErrors(
     { buf, owners, starts, end, evaluated, messages = [] }: TickAnswers<C>,
     clients: ReadonlySet<C> | undefined,
-    outcome: 'lost' | 'unknown',
   ): void {
     this.#listener.unknown();
-    const lost = outcome === 'lost' ? evaluated : [];
+    // The tick may be of several positions and logs: some of them may have been committed.
+    const fates = evaluated.map(({ pod, at }) => fateOfPosition(pod, at));
     let span = 0;
     let next = 0;
     // Asked of one position after the other.
@@ -154,8 +165,8 @@ export class UnsentAnswers<C extends AnsweredClient> {
       while (next < messages.length && messages[next]!.end <= at) next++;
       const message = messages[next];
       if (message !== undefined && message.start <= at) return message.isKept ? 'kept' : 'dropped';
-      while (span < lost.length && lost[span + 1]! <= at) span += 2;
-      return span < lost.length && lost[span]! <= at ? 'lost' : 'unknown';
+      while (span < evaluated.length && evaluated[span]!.end <= at) span++;
+      return span < evaluated.length && evaluated[span]!.start <= at ? fates[span]! : 'unknown';
     };
     for (const [i, client] of owners.entries()) {
       if (clients?.has(client) === false) continue;
@@ -167,6 +178,15 @@ export class UnsentAnswers<C extends AnsweredClient> {
       else if (client.closing) client.endSoon();
     }
   }
+}
+
+/** What becomes of an answer, as far as the log knows by now. */
+function fateOfPosition(pod: SettlingPod, at: number): Fate {
+  let fate: Fate = 'unknown';
+  pod.whenSettled(at, (outcome) => {
+    fate = outcome === 'committed' ? 'kept' : outcome;
+  });
+  return fate;
 }
 
 /** Sends answers, to some of their owners where `clients` is given. False when sockets still hold bytes of the buffer. */

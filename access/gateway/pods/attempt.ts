@@ -18,6 +18,8 @@ export interface Attempt {
   readonly first: Command;
   /** The attempt writes, and needs a number so that a retry is not applied twice. */
   readonly isOnce: boolean;
+  /** Whether it may publish messages. These are sent with the answer of the process that has run the script. */
+  readonly callsScripts: boolean;
   /** The error to answer if the commands would have to be sent to another process, and may not be. */
   readonly onlyHere: string | undefined;
   /** `mayBeDone`: an earlier attempt, with the same number, may have been applied under another leader. */
@@ -30,6 +32,9 @@ export function attemptOf(command: Command, gateway: Gateway): Attempt {
   return {
     first: command,
     isOnce: isWrite(command.action) && command.leavesNothing !== true,
+    get callsScripts() {
+      return callsScript(command);
+    },
     onlyHere: command.onlyHere,
     run: (place, own, mayBeDone) =>
       mayBeDone === true && !('link' in place)
@@ -39,22 +44,27 @@ export function attemptOf(command: Command, gateway: Gateway): Attempt {
   };
 }
 
+function callsScript({ name }: Command): boolean {
+  return /^(eval|fcall)/.test(name);
+}
+
 /** Runs on the pod of this process a command that may have run under another leader. */
-async function runOnce(
+function runOnce(
   place: LocalPod,
   command: Command,
   reply: Reply,
   gateway: Gateway,
-): Promise<Reply | void> {
+): MaybePromise<Reply | void> {
   const { transform, once: number, span } = command;
   if (number !== undefined) {
     command.transform = once(transform, { ...gateway, number, first: span.first });
   }
-  try {
-    return await place.execute(command, reply);
-  } finally {
+  const restore = (): void => {
     command.transform = transform;
-  }
+  };
+  const done = place.execute(command, reply);
+  if (done instanceof Promise) return done.finally(restore);
+  restore();
 }
 
 /** Commands that run as one, unless a row that `watch` observes was touched. */
@@ -88,6 +98,10 @@ export class TransactionAttempt implements Attempt {
     this.#watch = watch;
     this.#observers = observers;
     this.#gateway = gateway;
+  }
+
+  get callsScripts(): boolean {
+    return this.#commands.some(callsScript);
   }
 
   run(place: GroupPlace, reply: Reply, mayBeDone = false): MaybePromise<Reply | void> {

@@ -18,8 +18,9 @@ import { type Attempt, attemptOf, TransactionAttempt } from './attempt.ts';
 import { GroupObservers, type GroupPlace } from './group-observers.ts';
 import { type GroupTick, type GroupTicks, touchingFirst } from './group-ticks.ts';
 import { FollowerReads } from './follower-reads.ts';
+import { LateOutcomes } from './late-outcomes.ts';
 import { LeaderWait } from './leader-wait.ts';
-import { maybeRun, outcomeUnknown, type RemoteExecutor } from './remote-executor.ts';
+import { maybeRun, notReached, outcomeUnknown, type RemoteExecutor } from './remote-executor.ts';
 import { WriteNumbers } from './write-numbers.ts';
 
 interface GroupExecutorOptions {
@@ -76,7 +77,10 @@ export class GroupExecutor implements Executor {
   /** Numbers of writes sent to other processes, where these record them. */
   readonly #numbers = new WriteNumbers();
   readonly #options: GroupExecutorOptions;
-  readonly #tick: GroupTick = { pod: undefined, losses: 0, after: 0 };
+  readonly #tick: GroupTick = {
+    ...{ pod: undefined, losses: 0, after: 0 },
+    last: { pod: undefined, at: 0 },
+  };
   readonly #observers = new GroupObservers();
   #pod: LocalPod | undefined;
   /** Number of the node that leads, as far as known; 0 if unknown. */
@@ -91,6 +95,7 @@ export class GroupExecutor implements Executor {
   /** Monotonic milliseconds of the last such question. */
   #askedAt = -Infinity;
   readonly #wait = new LeaderWait();
+  readonly #late = new LateOutcomes();
   readonly #reads: FollowerReads;
   readonly #counts = { movedOn: 0, withoutLeader: 0 };
   #listener: ChangeListener | undefined;
@@ -149,6 +154,11 @@ export class GroupExecutor implements Executor {
       // Of a replica that was opened anew it is not known what it has of the command.
       if (now !== undefined) this.#options.ticks.touch(this.#tick, now, now === pod ? losses : -1);
     };
+  }
+
+  /** Where the command that has just been answered by the pod of this process has run. */
+  get lastRun(): Readonly<GroupTick['last']> {
+    return this.#tick.last;
   }
 
   /** Whether another node leads, or none: commands may have to be sent to another process. */
@@ -280,6 +290,29 @@ export class GroupExecutor implements Executor {
   #touch({ holds }: Command, pod: LocalPod, losses: number): void {
     this.#options.ticks.touch(this.#tick, pod, losses);
     holds?.push(this.#holdOf(pod, losses));
+  }
+
+  /**
+   * Runs a command that was sent elsewhere before, and has its number, on the pod of this process, where `isHere`. `waits` if it
+   * has not run yet, and those behind it must not overtake it. Answers once the log has it; `notRun` if it has to run again.
+   */
+  startHere(command: Command, reply: Reply): { waits: boolean; done: Promise<Reply | void> } {
+    command.notRun = undefined;
+    const pod = this.#pod!;
+    const { losses } = pod;
+    const attempt = attemptOf(command, this.#options);
+    const ran = attempt.run(pod, reply, command.once !== undefined);
+    const done = Promise.resolve(ran).then(async (answer) => {
+      if (command.notRun === undefined && !(await this.#late.isKept(pod, losses))) {
+        const own = answer ?? reply;
+        own.rollback(0);
+        if (command.once !== undefined) command.notRun = maybeRun;
+        else if (!attempt.isOnce) command.notRun = notReached;
+        else own.error(outcomeUnknown);
+      }
+      return answer;
+    });
+    return { waits: ran instanceof Promise, done };
   }
 
   /** Handles a refusal of a local leader for a partition that is, or was, moved to another group. */
@@ -457,7 +490,13 @@ export class GroupExecutor implements Executor {
     const { losses } = place;
     this.#options.ticks.touch(this.#tick, place, losses);
     const answer = await attempt.run(place, reply, mayBeDone);
-    this.#touch(attempt.first, place, losses);
+    const { first } = attempt;
+    if (answer === undefined && mayBeDone && first.notRun === undefined && !attempt.callsScripts) {
+      // It is recorded by its number. If this log loses it, it is not known yet whether an earlier one has it.
+      if (!(await this.#late.isKept(place, losses))) first.notRun = maybeRun;
+      return undefined;
+    }
+    this.#touch(first, place, losses);
     return answer ?? undefined;
   }
 

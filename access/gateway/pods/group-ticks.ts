@@ -15,6 +15,8 @@ export interface GroupTick {
   losses: number;
   /** Its `lastPosition` then. */
   after: number;
+  /** The last command of the group: the pod on which it has run, and the position that this gives to its tick. */
+  readonly last: { pod: LocalPod | undefined; at: number };
 }
 
 /** A group that can report row changes to a listener. */
@@ -55,6 +57,8 @@ export class GroupTicks implements TickMember {
 
   /** Records that a command runs on a pod of this process. `losses` is the pod's counter when the command began. */
   touch(tick: GroupTick, pod: LocalPod, losses: number): void {
+    tick.last.pod = pod;
+    tick.last.at = pod.lastPosition + 1;
     if (tick.pod === undefined) {
       tick.pod = pod;
       tick.losses = losses;
