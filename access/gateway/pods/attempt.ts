@@ -16,8 +16,10 @@ type Gateway = Pick<NumberedWrite, 'node' | 'incarnation'>;
 export interface Attempt {
   /** The command that holds the reason for a refusal, and the number of the write (`Command.once`). */
   readonly first: Command;
-  /** The attempt writes, and needs a number so that a retry is not applied twice. */
+  /** The attempt writes, and gets a number so that a retry is not applied twice. */
   readonly isOnce: boolean;
+  /** It may run twice without a number. */
+  readonly mayRepeat: boolean;
   /** Whether it may publish messages. These are sent with the answer of the process that has run the script. */
   readonly callsScripts: boolean;
   /** The error to answer if the commands would have to be sent to another process, and may not be. */
@@ -29,9 +31,11 @@ export interface Attempt {
 }
 
 export function attemptOf(command: Command, gateway: Gateway): Attempt {
+  const isOnce = isWrite(command.action) && command.leavesNothing !== true;
   return {
     first: command,
-    isOnce: isWrite(command.action) && command.leavesNothing !== true,
+    isOnce,
+    mayRepeat: !isOnce,
     get callsScripts() {
       return callsScript(command);
     },
@@ -71,6 +75,7 @@ function runOnce(
 export class TransactionAttempt implements Attempt {
   readonly first: Command;
   readonly isOnce: boolean;
+  readonly mayRepeat: boolean;
   readonly onlyHere: string | undefined;
   readonly #commands: readonly Command[];
   readonly #before: (reply: Reply) => boolean;
@@ -90,8 +95,8 @@ export class TransactionAttempt implements Attempt {
   ) {
     this.first = commands[0];
     // A number belongs to one log. Commands that concern only this gateway are in no log.
-    this.isOnce =
-      isOnce && commands.some(({ action, isLocal }) => isLocal !== true && isWrite(action));
+    this.mayRepeat = !commands.some(({ action, isLocal }) => isLocal !== true && isWrite(action));
+    this.isOnce = isOnce && !this.mayRepeat;
     this.onlyHere = commands.find(({ onlyHere }) => onlyHere !== undefined)?.onlyHere;
     this.#commands = commands;
     this.#before = before;

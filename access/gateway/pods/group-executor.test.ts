@@ -9,6 +9,7 @@ import { RespWriter } from '../../redis/resp-writer.ts';
 import { GroupExecutor } from './group-executor.ts';
 import { GroupTicks } from './group-ticks.ts';
 import type { RemoteExecutor } from './remote-executor.ts';
+import { until } from '../../../test/support/until.ts';
 
 const perNode = 2 ** 20;
 
@@ -33,7 +34,8 @@ class Replica implements LocalPod {
   position = -1;
   outcomes: ((outcome: Outcome) => void)[] = [];
   suspected = 0;
-  readonly link = {
+  /** Of the link to it. A pod of this process has no property of the name `link`. */
+  readonly wire = {
     isUp: true,
     connects: 1,
     flush: () => {},
@@ -45,7 +47,7 @@ class Replica implements LocalPod {
   }
 
   get asRemote(): RemoteExecutor {
-    const { link } = this;
+    const { wire: link } = this;
     const refuse = this.#refuse.bind(this);
     return {
       link,
@@ -259,10 +261,10 @@ test('a command waits for a leader', async () => {
 test('a command waits for a link', async () => {
   lead(3);
   group.leaderIs(3);
-  replicas.get(3)!.link.isUp = false;
+  replicas.get(3)!.wire.isUp = false;
   const answer = run();
   await pause(20);
-  replicas.get(3)!.link.isUp = true;
+  replicas.get(3)!.wire.isUp = true;
   expect(await answer).toBe(':3\r\n');
 });
 
@@ -345,7 +347,7 @@ test('what is watched while the link ends counts as touched', async () => {
   group.leaderIs(2);
   const watch = new Watch();
   group.observe(0, Buffer.from('a'), watch);
-  replicas.get(2)!.link.connects++;
+  replicas.get(2)!.wire.connects++;
   expect(await runAll([command()], watch)).toBe('*-1\r\n');
 });
 
@@ -461,4 +463,116 @@ test('a tick of several groups is lost if all of them are', async () => {
     others.outcomes.pop()!(two);
     expect(outcomes).toEqual([both]);
   }
+});
+
+// ---- commands that run on the pod of this process after they have waited for a leader
+
+/** The log of this process tells the outcome, once it is asked. */
+async function logTells(outcome: Outcome): Promise<void> {
+  while (local!.outcomes.length === 0) await new Promise(setImmediate);
+  local!.outcomes.pop()!(outcome);
+}
+
+/** Starts the command while nobody leads; then this process does. Its answer, once it is there, is in `answer`. */
+async function startLate(...all: Command[]): Promise<{ answer: string | undefined }[]> {
+  lead(0);
+  local!.position = 7;
+  const seen = all.map((one) => {
+    const it: { answer: string | undefined } = { answer: undefined };
+    void run(one).then((answer) => (it.answer = answer));
+    return it;
+  });
+  await pause(5);
+  lead(1);
+  group.leaderIs(1);
+  await until(() => local!.ran.length === all.length);
+  return seen;
+}
+
+function leadNext(): void {
+  lead(2);
+  group.leaderIs(2);
+}
+
+test('what has waited for a leader is answered once the log has it, and waits for it with others', async () => {
+  const seen = await startLate(command(), command(), command('get', Action.fetch));
+  await pause(5);
+  expect(seen.map(({ answer }) => answer)).toEqual([undefined, undefined, undefined]);
+  expect(local!.outcomes).toHaveLength(1);
+  await logTells('committed');
+  await expect.poll(() => seen.map(({ answer }) => answer)).toEqual([':1\r\n', ':1\r\n', ':1\r\n']);
+  // The tick in which it is answered waits for nothing.
+  expect(ticks.endTick()).toBe(-1);
+});
+
+// A write by its number, by which the first attempt is recorded, so that it is done once.
+test.each<[string, Outcome, Action, number]>([
+  ['a write', 'lost', Action.update, 1],
+  ['a write', 'unknown', Action.update, 1],
+  ['a read', 'lost', Action.fetch, 0],
+  ['a read', 'unknown', Action.fetch, 0],
+])('%s whose outcome is %s runs at the next leader', async (_name, outcome, action, numbers) => {
+  const one = command('one', action);
+  const { transform } = one;
+  const ran: { transform: unknown; once: unknown }[] = [];
+  for (const node of [1, 2]) {
+    const replica = replicas.get(node)!;
+    const execute = replica.execute.bind(replica);
+    replica.execute = (sent, reply) => {
+      if (replica.role === 'leader') ran.push({ transform: sent.transform, once: sent.once });
+      return execute(sent, reply);
+    };
+  }
+  const [seen] = await startLate(one);
+  leadNext();
+  await logTells(outcome);
+  await expect.poll(() => seen!.answer).toBe(':2\r\n');
+  const [first, second] = ran;
+  expect(first!.transform === transform).toBe(numbers === 0);
+  expect(second!.once !== undefined).toBe(numbers === 1);
+  expect(second!.once).toBe(first!.once);
+});
+
+test('what was undone while it ran runs at the next leader', async () => {
+  const execute = local!.execute.bind(local);
+  local!.execute = (sent, reply) => {
+    const done = execute(sent, reply);
+    local!.losses++;
+    return done;
+  };
+  const [seen] = await startLate(command());
+  leadNext();
+  await logTells('committed');
+  await expect.poll(() => seen!.answer).toBe(':2\r\n');
+});
+
+test('without a number a write with an unknown outcome is not done again', async () => {
+  group.setReplicas([1]);
+  const [seen] = await startLate(command());
+  await logTells('unknown');
+  await expect.poll(() => seen!.answer).toBe('-ERR outcome unknown\r\n');
+  expect(local!.ran).toHaveLength(1);
+});
+
+test('a script, whose messages leave here, does not run again', async () => {
+  const [seen] = await startLate(command('eval'));
+  await expect.poll(() => seen!.answer).toBe(':1\r\n');
+  expect(settled().outcomes).toEqual([]);
+  await logTells('lost');
+});
+
+test('what is started here is not sent elsewhere', async () => {
+  lead(1);
+  local!.position = 7;
+  const one = { ...command(), once: 65_537 };
+  const { waits, done } = group.startHere(one, new RespWriter(64));
+  expect([waits, local!.ran.length]).toEqual([false, 1]);
+  leadNext();
+  await logTells('lost');
+  await done;
+  expect(one.notRun).toEqual({ why: 'unknown', leader: 0 });
+  expect(replicas.get(2)!.ran).toEqual([]);
+  lead(1);
+  local!.gate = Promise.resolve();
+  expect(group.startHere(one, new RespWriter(64)).waits).toBe(true);
 });

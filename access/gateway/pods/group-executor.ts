@@ -303,13 +303,7 @@ export class GroupExecutor implements Executor {
     const attempt = attemptOf(command, this.#options);
     const ran = attempt.run(pod, reply, command.once !== undefined);
     const done = Promise.resolve(ran).then(async (answer) => {
-      if (command.notRun === undefined && !(await this.#late.isKept(pod, losses))) {
-        const own = answer ?? reply;
-        own.rollback(0);
-        if (command.once !== undefined) command.notRun = maybeRun;
-        else if (!attempt.isOnce) command.notRun = notReached;
-        else own.error(outcomeUnknown);
-      }
+      await this.#kept(attempt, pod, losses, answer ?? reply, 0);
       return answer;
     });
     return { waits: ran instanceof Promise, done };
@@ -488,16 +482,37 @@ export class GroupExecutor implements Executor {
       return answer ?? undefined;
     }
     const { losses } = place;
-    this.#options.ticks.touch(this.#tick, place, losses);
-    const answer = await attempt.run(place, reply, mayBeDone);
     const { first } = attempt;
-    if (answer === undefined && mayBeDone && first.notRun === undefined && !attempt.callsScripts) {
-      // It is recorded by its number. If this log loses it, it is not known yet whether an earlier one has it.
-      if (!(await this.#late.isKept(place, losses))) first.notRun = maybeRun;
+    const mark = reply.mark();
+    // A write with a number is recorded by it, as it may have to run again.
+    const answer = await attempt.run(place, reply, mayBeDone || first.once !== undefined);
+    if (answer === undefined && !attempt.callsScripts) {
+      await this.#kept(attempt, place, losses, reply, mark);
       return undefined;
     }
     this.#touch(first, place, losses);
     return answer ?? undefined;
+  }
+
+  /**
+   * Waits until the log has an attempt that has run on the pod of this process. If it is lost, or may be, it counts as not run
+   * where it may run again; otherwise an error takes the place of its answer, which begins at `mark`.
+   */
+  async #kept(
+    { first, mayRepeat }: Attempt,
+    pod: LocalPod,
+    losses: number,
+    reply: Reply,
+    mark: number,
+  ): Promise<void> {
+    if (first.notRun !== undefined || (await this.#late.isKept(pod, losses))) return;
+    // It is not known either whether the log of an earlier attempt has it.
+    if (first.once !== undefined) first.notRun = maybeRun;
+    else if (mayRepeat) first.notRun = notReached;
+    else {
+      reply.rollback(mark);
+      reply.error(outcomeUnknown);
+    }
   }
 
   /** Where it may run: at the leader; while none is known, at one after the other, for one command at a time. */
