@@ -31,6 +31,7 @@ import { PartitionedTable } from './partitions/partitioned-table.ts';
 import type { SentCommands } from './sent-commands.ts';
 import { SpreadCommands } from './spread-commands.ts';
 import type { TransactionState } from './transaction.ts';
+import { noLog } from './unsent-answers.ts';
 
 /** Services the execution needs from its connection. */
 export interface ExecutionOwner extends BlockedOwner, StepSource {
@@ -136,7 +137,11 @@ export class CommandExecution {
     }
     const done = this.handle(entry, args, reply, mark);
     if (done instanceof Promise) this.#waitFor(done, entry, undefined);
-    else this.#finish(entry, args, mark);
+    else {
+      const isOfNoLog = entry.spec.name === 'multi' && server.router.to(table).mayWait;
+      if (isOfNoLog) server.tick.evaluated(mark, noLog);
+      this.#finish(entry, args, mark);
+    }
   }
 
   #refuseBusy(

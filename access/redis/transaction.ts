@@ -19,6 +19,7 @@ import { outOfRequestMemory } from './held-memory.ts';
 import { readModes } from './read-mode.ts';
 import { type AnswerKeeper, LongAnswer, type RespWriter } from './resp-writer.ts';
 import { sharedSlices } from './shared-slices.ts';
+import { noLog } from './unsent-answers.ts';
 
 export interface QueuedCommand {
   entry: CommandEntry;
@@ -152,7 +153,9 @@ export class TransactionState {
     if (!owner.held.reserve('transaction', bytes)) return outOfRequestMemory;
     transaction.bytes += bytes;
     transaction.queue.push({ entry, args: args.copy() });
+    const mark = reply.mark();
     reply.simple('QUEUED');
+    if (server.router.to(owner.table).mayWait) server.tick.evaluated(mark, noLog);
     if (server.metering !== undefined) owner.meter.queued(entry, args, queuedBytes);
     return undefined;
   }

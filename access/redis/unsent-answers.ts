@@ -31,6 +31,12 @@ export interface TickAnswers<C> {
 /** A pod whose log tells the outcome of a position. */
 export type SettlingPod = Pick<Executor, 'whenSettled'>;
 
+/** For answers that depend on no log. */
+export const noLog: { readonly pod: SettlingPod; readonly at: number } = {
+  pod: { whenSettled: (_position, then) => then('committed') },
+  at: 0,
+};
+
 /** Answers of commands that the pod has evaluated and that have this position in its log. */
 export interface EvaluatedRange {
   readonly start: number;
