@@ -10,7 +10,7 @@ import { keyWords } from './commands/key-words.ts';
 import type { CommandEntry } from './commands/registry.ts';
 import type { ConnectionHost } from './connection-host.ts';
 import { copiedBytes } from './copied-arguments.ts';
-import { type AnswerKeeper, LongAnswer, type RespWriter } from './resp-writer.ts';
+import { type AnswerKeeper, LongAnswer, minus, type RespWriter } from './resp-writer.ts';
 
 /** Services a blocked command needs from its connection. */
 export interface BlockedOwner extends Client, AnswerKeeper {
@@ -32,7 +32,6 @@ export interface BlockedOwner extends Client, AnswerKeeper {
 // Memory overhead of a key that is waited for.
 const keyOverheadBytes = 256;
 const longestTimerMs = 0x7fffffff;
-const minus = 45;
 
 /** Commands that have begun to wait since the sockets were last read. */
 let begun: BlockedCommand[] = [];

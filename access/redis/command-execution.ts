@@ -24,7 +24,7 @@ import { outOfRequestMemory } from './held-memory.ts';
 import type { AnsweredRun } from './kept-commands.ts';
 import { librariesChanged } from './node-questions.ts';
 import type { Load, ReadCache } from './read-cache.ts';
-import { LongAnswer, type RespWriter } from './resp-writer.ts';
+import { LongAnswer, minus, type RespWriter } from './resp-writer.ts';
 import { GroupExecutor } from '../gateway/pods/group-executor.ts';
 import type { PlacedPartition } from './partitions/partition-lane.ts';
 import { PartitionedTable } from './partitions/partitioned-table.ts';
@@ -60,7 +60,6 @@ const maxWordBytes = 64 * 1024;
 const longWord = new CommandError(`ERR an argument is longer than ${maxWordBytes} bytes`);
 const ofAnyAge: ReadBounds = { maxStalenessMs: Infinity, maxLagEntries: Infinity };
 const noReply = ClientFlag.replyOff | ClientFlag.replySkip;
-const minus = 45;
 /** Bytes of an error within which its code ends. */
 const longestCode = 32;
 

@@ -71,6 +71,19 @@ async function rounds(n: number): Promise<void> {
   for (let i = 0; i < n; i++) await new Promise(setImmediate);
 }
 
+/** Each tick has written at the position. `settled`: to be called with the outcomes, in the order of the ticks. */
+function written(position: number): {
+  executor: Executor;
+  settled: ((outcome: Outcome) => void)[];
+} {
+  const settled: ((outcome: Outcome) => void)[] = [];
+  const executor = {
+    endTick: () => position,
+    whenSettled: (_position: number, then: (outcome: Outcome) => void) => settled.push(then),
+  } as unknown as Executor;
+  return { executor, settled };
+}
+
 test('clients that go on share a tick until it has taken long, and then have the next one in order', async () => {
   const { tick, seen, client } = bench();
   for (const name of ['a', 'b', 'c']) tick.resume(client(name, 30, 2));
@@ -130,11 +143,7 @@ test('a tick that has taken long takes small requests for a while, and large one
 });
 
 test('large answers that wait for the log are counted until they are sent', async () => {
-  const safe: ((outcome: Outcome) => void)[] = [];
-  const executor = {
-    endTick: () => 1,
-    whenSettled: (_position: number, then: (outcome: Outcome) => void) => safe.push(then),
-  } as unknown as Executor;
+  const { executor, settled: safe } = written(1);
   const { client } = bench();
   const tick = tickWith(() => [executor]);
   const waiting = new Map<string, number>();
@@ -166,11 +175,7 @@ test('large answers that wait for the log are counted until they are sent', asyn
 });
 
 test('answers that saw what may be lost become errors, one a command', async () => {
-  const settled: ((outcome: Outcome) => void)[] = [];
-  const executor = {
-    endTick: () => 7,
-    whenSettled: (_position: number, then: (outcome: Outcome) => void) => settled.push(then),
-  } as unknown as Executor;
+  const { executor, settled } = written(7);
   const { client } = bench();
   let unknown = 0;
   const tick = tickWith(
@@ -200,11 +205,7 @@ test('answers that saw what may be lost become errors, one a command', async () 
 });
 
 test('of a tick that is lost, what was evaluated in it was not done, and the rest may be', async () => {
-  const settled: ((outcome: Outcome) => void)[] = [];
-  const executor = {
-    endTick: () => 7,
-    whenSettled: (_position: number, then: (outcome: Outcome) => void) => settled.push(then),
-  } as unknown as Executor;
+  const { executor, settled } = written(7);
   let ofPosition: Outcome;
   const pod = {
     whenSettled: (position: number, then: (outcome: Outcome) => void) => {
@@ -255,11 +256,7 @@ test('of a tick that is lost, what was evaluated in it was not done, and the res
 });
 
 test('of a tick of several positions each answer is handled by the outcome of its own', async () => {
-  const settled: ((outcome: Outcome) => void)[] = [];
-  const executor = {
-    endTick: () => 7,
-    whenSettled: (_position: number, then: (outcome: Outcome) => void) => settled.push(then),
-  } as unknown as Executor;
+  const { executor, settled } = written(7);
   const outcomes: (Outcome | undefined)[] = ['committed', 'committed', 'lost', 'unknown'];
   const pod = {
     whenSettled: (position: number, then: (outcome: Outcome) => void) => {
@@ -303,11 +300,7 @@ test('of a tick of several positions each answer is handled by the outcome of it
 test.each(['lost', 'unknown'] as const)(
   'of a tick that is %s no message of RESP2 becomes an error, and what clears caches is sent',
   async (outcome) => {
-    const settled: ((outcome: Outcome) => void)[] = [];
-    const executor = {
-      endTick: () => 1,
-      whenSettled: (_position: number, then: (outcome: Outcome) => void) => settled.push(then),
-    } as unknown as Executor;
+    const { executor, settled } = written(1);
     const tick = tickWith(() => [executor]);
     const { client } = bench();
     const sent = new Map<string, string>();
@@ -440,11 +433,7 @@ test('a tick that ends early leaves the next one of the same round no more time'
 });
 
 test('ticks whose answers wait for the log use the same buffers again, and not before they are sent', async () => {
-  const settled: ((outcome: Outcome) => void)[] = [];
-  const executor = {
-    endTick: () => 1,
-    whenSettled: (_position: number, then: (outcome: Outcome) => void) => settled.push(then),
-  } as unknown as Executor;
+  const { executor, settled } = written(1);
   const { client } = bench();
   const tick = tickWith(() => [executor]);
   const memory = new Set<ArrayBufferLike>();

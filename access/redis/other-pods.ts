@@ -8,7 +8,7 @@ import { RowWork } from '../../universal-row/row-work.ts';
 import type { Router } from '../gateway/router.ts';
 import type { CommandTick } from './command-tick.ts';
 import type { RedisMetering } from './metering.ts';
-import { LongAnswer, type RespWriter } from './resp-writer.ts';
+import { LongAnswer, minus, type RespWriter } from './resp-writer.ts';
 import type { Load, ReadCache, RememberedTable } from './read-cache.ts';
 
 /** Services needed from the server; both may change. */
@@ -115,8 +115,6 @@ export class OtherPods {
       .finally(done);
   }
 }
-
-const minus = 45;
 
 /** The text of an answer that is an error. */
 function errorOf(answer: Buffer | undefined): string | undefined {

@@ -17,7 +17,7 @@ import {
   findString,
   get,
 } from '../../universal-row/transforms/redis/string-values.ts';
-import type { RespWriter } from './resp-writer.ts';
+import { minus, type RespWriter } from './resp-writer.ts';
 
 /** Number of calls of `tick` in one time to live. */
 export const ticksPerTtl = 10;
@@ -288,7 +288,6 @@ function isSame(one: RememberedTable, other: RememberedTable): boolean {
 }
 
 const dollar = 36;
-const minus = 45;
 const underscore = 95;
 
 function isBulk(buf: Buffer, length: number): boolean {

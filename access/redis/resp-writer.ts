@@ -6,6 +6,9 @@ import type { Reply } from '../../universal-row/reply.ts';
 import { outOfRequestMemory } from './held-memory.ts';
 import { formatDouble } from '../../universal-row/transforms/redis/support/format-double.ts';
 
+/** An answer that begins with it is an error. */
+export const minus = 45;
+
 export const initialBytes = 256 * 1024;
 /** A larger buffer is released after the tick that needed it. */
 const keepBytes = 4 * 1024 * 1024;

@@ -31,7 +31,7 @@ import type { CommandEntry } from './commands/registry.ts';
 import type { ConnectionHost } from './connection-host.ts';
 import { type AnsweredRun, KeptCommands } from './kept-commands.ts';
 import type { ConnectionMeter } from './metering.ts';
-import { type AnswerKeeper, LongAnswer, type RespWriter } from './resp-writer.ts';
+import { type AnswerKeeper, LongAnswer, minus, type RespWriter } from './resp-writer.ts';
 
 /** Services needed from its connection. */
 export interface SentOwner extends AnswerKeeper {
@@ -73,6 +73,8 @@ const State = {
 /** Limits of commands in flight, and of their bytes. */
 const mostCommands = 1024;
 const mostBytes = 256 * 1024;
+/** Milliseconds in which commands that run again are started, before other clients get their turn. */
+const mostMs = 5;
 
 /** Number of a command's transform at the other end of a link. It is valid for one connection, counted by `connects`. */
 interface NamedCommand {
@@ -429,7 +431,7 @@ export class SentCommands implements LaneUser {
     const owner = this.#owner;
     const group = this.#group!;
     while (this.#next < this.#kept.count && !owner.closed) {
-      // What was not sent for certain is in no other log: its answers are held, and need not wait one for another.
+      // Commands that no leader can have run before need no number: their answers are held, and none waits for the log of the last.
       const isHere = this.#mayBeDone && group.isHere;
       if (!(await (isHere ? this.#runHere(group) : this.#runOne(group)))) {
         // The request has waited its full time: the others must not wait again.
@@ -479,12 +481,13 @@ export class SentCommands implements LaneUser {
   async #runHere(group: GroupExecutor): Promise<boolean> {
     const { count } = this.#kept;
     const started: (CommandAgain & { readonly done: Promise<Reply | void> })[] = [];
+    const until = performance.now() + mostMs;
     let bytes = 0;
     for (let i = this.#next; i < count && bytes < mostBytes; i++) {
       const one = this.#newCommand(i);
       const { waits, done } = group.startHere(one.command, one.own);
       started.push({ ...one, done });
-      if (waits) break;
+      if (waits || performance.now() > until) break;
       bytes += one.own.pos;
     }
     const answers = await Promise.all(started.map(({ done }) => done));
@@ -594,8 +597,6 @@ export class SentCommands implements LaneUser {
   }
 }
 
-/** An error begins with it. */
-const minus = 45;
 const noValues = AnswerFlag.isEmpty | AnswerFlag.wasInParts | AnswerFlag.isUnknown;
 
 let discarded: ValueWriter | undefined;

@@ -17,7 +17,7 @@ import type { ConnectionHost } from './connection-host.ts';
 import { copiedBytes } from './copied-arguments.ts';
 import { outOfRequestMemory } from './held-memory.ts';
 import { readModes } from './read-mode.ts';
-import { type AnswerKeeper, LongAnswer, type RespWriter } from './resp-writer.ts';
+import { type AnswerKeeper, LongAnswer, minus, type RespWriter } from './resp-writer.ts';
 import { sharedSlices } from './shared-slices.ts';
 import { noLog } from './unsent-answers.ts';
 
@@ -51,8 +51,6 @@ export interface TransactionOwner extends Client, AnswerKeeper {
   append(own: RespWriter): void;
 }
 
-/** An error begins with it. */
-const minus = 45;
 const queuedBytes = '+QUEUED\r\n'.length;
 // EXEC looks at all that is queued before it begins.
 const maxQueuedCommands = 65_536;

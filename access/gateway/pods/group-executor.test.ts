@@ -467,13 +467,13 @@ test('a tick of several groups is lost if all of them are', async () => {
 
 // ---- commands that run on the pod of this process after they have waited for a leader
 
-/** The log of this process tells the outcome, once it is asked. */
+/** Waits until the pod of this process is asked for an outcome, and gives it. */
 async function logTells(outcome: Outcome): Promise<void> {
   while (local!.outcomes.length === 0) await new Promise(setImmediate);
   local!.outcomes.pop()!(outcome);
 }
 
-/** Starts the command while nobody leads; then this process does. Its answer, once it is there, is in `answer`. */
+/** Runs commands while the group has no leader, and then makes this process the leader. `answer` is undefined until a command is answered. */
 async function startLate(...all: Command[]): Promise<{ answer: string | undefined }[]> {
   lead(0);
   local!.position = 7;

@@ -293,8 +293,9 @@ export class GroupExecutor implements Executor {
   }
 
   /**
-   * Runs a command that was sent elsewhere before, and has its number, on the pod of this process, where `isHere`. `waits` if it
-   * has not run yet, and those behind it must not overtake it. Answers once the log has it; `notRun` if it has to run again.
+   * Runs a command that was sent elsewhere before, and has its number, on the pod of this process, where `isHere`. If `waits` is
+   * set the command has not run yet, and no later one may overtake it. `done` resolves once the outcome is known, and sets
+   * `Command.notRun` if the command has to run again.
    */
   startHere(command: Command, reply: Reply): { waits: boolean; done: Promise<Reply | void> } {
     command.notRun = undefined;

@@ -9,7 +9,7 @@ import { dbsize } from '../../../universal-row/transforms/redis/databases.ts';
 import { parseScanCursor } from '../../../universal-row/transforms/redis/support/scan-options.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
 import { lastSlot } from '../../../contracts/partition-map.ts';
-import { LongAnswer, RespWriter } from '../resp-writer.ts';
+import { LongAnswer, minus, RespWriter } from '../resp-writer.ts';
 import type { PartitionLane } from './partition-lane.ts';
 import { scanCursor, scanPlace } from './scan-cursor.ts';
 
@@ -32,7 +32,6 @@ export function wholeTable(fullName: string): WholeTableCommand | undefined {
 
 /** Times that it begins again, as the table was divided otherwise meanwhile. */
 const mostTries = 5;
-const minus = 45;
 const lineFeed = 10;
 const answerBytes = 4096;
 const noArguments = new Arguments();
