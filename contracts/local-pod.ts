@@ -22,6 +22,8 @@ export interface LocalPod extends Executor {
   readonly leader: number;
   /** Whether commands are queued in the pod until the leader is known. */
   readonly isPaused: boolean;
+  /** Whether commands that come now wait in the pod, as its role has just changed or is about to, or are refused. */
+  readonly isShut: boolean;
   /** Whether it follows, and its state is no older. */
   isWithin(bounds: ReadBounds): boolean;
   /**

@@ -87,6 +87,11 @@ export class Pod extends PodCommands implements LocalPod {
     return this.replica?.isPaused === true;
   }
 
+  /** See `LocalPod.isShut`. */
+  get isShut(): boolean {
+    return this.replica?.isShut === true;
+  }
+
   /** Number of times the log has undone writes of this pod. */
   get losses(): number {
     return this.replica?.losses ?? 0;

@@ -160,6 +160,8 @@ export interface Command {
    * log: `holdAnswer` calls them just before the answer is written.
    */
   holds?: (() => void)[] | undefined;
+  /** `holds` has all that the answer depends on: where it is empty, the outcome of the command is known already. */
+  hasAllHolds?: boolean | undefined;
   /**
    * Reply in a transaction where the command would otherwise block. `transform` sends it; remote
    * pods are told.
@@ -167,9 +169,10 @@ export interface Command {
   onEmpty?: 'nil' | 'nilArray' | undefined;
 }
 
-/** The answer to the command is about to be written. */
-export function holdAnswer(command: Pick<Command, 'holds'>): void {
-  const { holds } = command;
-  command.holds = undefined;
-  if (holds !== undefined) for (const hold of holds) hold();
+/** The answer to the command is about to be written. True if it depends on no log of this process. */
+export function holdAnswer(command: Pick<Command, 'holds' | 'hasAllHolds'>): boolean {
+  const { holds = [], hasAllHolds } = command;
+  command.holds = command.hasAllHolds = undefined;
+  for (const hold of holds) hold();
+  return hasAllHolds === true && holds.length === 0;
 }

@@ -201,7 +201,7 @@ export class CommandExecution {
     if (route.isReplicated === true) command.bounds = this.#boundsOf(route, entry);
     if (!route.mayWait || group?.isHere === true) {
       const done = route.executor.execute(command, reply);
-      if (done instanceof Promise) this.#waitFor(done, entry, undefined);
+      if (done instanceof Promise) this.#waitForGroup(group, done, entry);
       else {
         if (group !== undefined) this.#evaluated(mark, group);
         this.#finish(entry, args, mark);
@@ -234,7 +234,7 @@ export class CommandExecution {
     if (cache !== undefined) this.#loadInto(cache, entry);
     const done = route.executor.execute(command, own);
     if (done instanceof Promise) {
-      this.#waitFor(done, entry, own);
+      this.#waitForGroup(group, done, entry, own);
       return;
     }
     if (cache !== undefined) this.hasRun(entry, own);
@@ -260,7 +260,7 @@ export class CommandExecution {
       command.table = place.number;
       command.usesSpan = false;
       const done = group.execute(command, reply);
-      if (done instanceof Promise) this.#waitFor(done, entry, undefined);
+      if (done instanceof Promise) this.#waitForGroup(group, done, entry);
       else {
         this.#evaluated(mark, group);
         this.#finish(entry, args, mark);
@@ -510,6 +510,17 @@ export class CommandExecution {
 
   // ---- commands that take their time
 
+  /** As `#waitFor`. If there is a group, it alone runs the command. */
+  #waitForGroup(
+    group: GroupExecutor | undefined,
+    done: Promise<Reply | void>,
+    entry: CommandEntry,
+    own?: RespWriter,
+  ): void {
+    this.command.hasAllHolds = group !== undefined;
+    this.#waitFor(done, entry, own);
+  }
+
   /** The command answers later, into `own` or through `answer`. */
   #waitFor(done: Promise<Reply | void>, entry: CommandEntry, own: RespWriter | undefined): void {
     const owner = this.#owner;
@@ -523,14 +534,20 @@ export class CommandExecution {
         owner.answer().error('ERR internal error');
       })
       .then((answer) => {
-        holdAnswer(command);
-        if (answer instanceof LongAnswer) this.#answerLong(entry, answer, own, startedAt);
-        else this.#answerLater(entry, own, startedAt);
+        const isKnown = holdAnswer(command) && this.#scripts?.hasMessages !== true;
+        if (answer instanceof LongAnswer) this.#answerLong(entry, answer, own, startedAt, isKnown);
+        else this.#answerLater(entry, own, startedAt, isKnown);
       })
       .catch((error: unknown) => owner.fail(error));
   }
 
-  #answerLater(entry: CommandEntry, own: RespWriter | undefined, startedAt: number): void {
+  /** `isKnown`: the answer depends on no log of this process. */
+  #answerLater(
+    entry: CommandEntry,
+    own: RespWriter | undefined,
+    startedAt: number,
+    isKnown: boolean,
+  ): void {
     const owner = this.#owner;
     const { server } = owner;
     owner.setBusy(false);
@@ -549,6 +566,7 @@ export class CommandExecution {
         server.tick.giveBackWriter(own);
         if (this.#block(entry, owner.arguments)) return;
       } else owner.append(own);
+      if (isKnown) server.tick.evaluated(mark, noLog);
     }
     const failed = writer.pos > mark && writer.buf[mark] === minus;
     this.#settleLater(entry, writer.pos - mark, failed, startedAt);
@@ -575,6 +593,7 @@ export class CommandExecution {
     answer: LongAnswer,
     own: RespWriter | undefined,
     startedAt: number,
+    isKnown: boolean,
   ): void {
     const owner = this.#owner;
     const { server } = owner;
@@ -599,7 +618,10 @@ export class CommandExecution {
     const isMuted = (owner.flags & noReply) !== 0;
     const parts = answer.take();
     const isLarge = length > largeAnswerBytes;
-    if (!isLarge) for (const part of parts) server.writer.rawBytes(part, 0, part.length);
+    if (!isLarge) {
+      for (const part of parts) server.writer.rawBytes(part, 0, part.length);
+      if (isKnown) server.tick.evaluated(mark, noLog);
+    }
     if (owner.flags >= ClientFlag.replyOff) this.#settleFlags(entry, owner.arguments, mark);
     const goesByParts = isLarge && !isMuted;
     if (goesByParts) owner.sendParts(parts);

@@ -159,17 +159,17 @@ export class CommandTick<C extends TickClient = TickClient> {
   }
 
   /**
-   * The answer from `mark` to the current position depends only on commands that a pod of this process has evaluated in
+   * The answer from `mark` to `end` depends only on commands that a pod of this process has evaluated in
    * this tick, and that have this position in its log: what becomes of that becomes of them.
    */
   evaluated(
     mark: number,
     { pod, at }: { readonly pod: SettlingPod | undefined; readonly at: number },
+    end = this.writer.pos,
   ): void {
     if (pod === undefined) return;
     const evaluated = this.#evaluated;
     const last = evaluated.at(-1);
-    const end = this.writer.pos;
     if (last !== undefined && last.end === mark && last.at === at && last.pod === pod)
       last.end = end;
     else evaluated.push({ start: mark, end, pod, at });

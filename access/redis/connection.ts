@@ -34,6 +34,7 @@ import type { RespWriter } from './resp-writer.ts';
 import { SentCommands } from './sent-commands.ts';
 import { SpreadCommands } from './spread-commands.ts';
 import { type TransactionOwner, TransactionState } from './transaction.ts';
+import { noLog } from './unsent-answers.ts';
 
 // A power of 2. After so many commands a pipeline checks whether its time slice is over.
 const commandsBetweenLooks = 16;
@@ -548,12 +549,18 @@ export class Connection
     entry: CommandEntry,
     args: Arguments,
     mark: number,
+    isKnown: boolean,
     writer = this.server.writer,
   ): void {
+    const { server } = this;
+    if (isKnown && writer === server.writer) server.tick.evaluated(mark, noLog);
     this.#execution.settleSent(entry, args, mark, writer);
   }
 
-  settleRun(run: AnsweredRun): void {
+  settleRun(run: AnsweredRun, writer = this.server.writer): void {
+    const { mark, sent } = run;
+    const { server } = this;
+    if (writer === server.writer) server.tick.evaluated(mark, noLog, mark + sent);
     this.#execution.settleRun(run);
   }
 

@@ -43,10 +43,19 @@ export interface SentOwner extends AnswerKeeper {
   readonly server: Pick<ConnectionHost<Client>, 'metering' | 'tick'>;
   /** The writer for the connection's next output. */
   answer(): RespWriter;
-  /** An answer was written from `mark` on, to `writer` if it was written aside: counts and charges the command. */
-  settleSent(entry: CommandEntry, args: Arguments, mark: number, writer?: RespWriter): void;
-  /** As `settleSent`, for several. */
-  settleRun(run: AnsweredRun): void;
+  /**
+   * An answer was written from `mark` on, to `writer` if it was written aside: counts and charges the command. `isKnown`: it
+   * depends on no log of this process.
+   */
+  settleSent(
+    entry: CommandEntry,
+    args: Arguments,
+    mark: number,
+    isKnown: boolean,
+    writer?: RespWriter,
+  ): void;
+  /** As `settleSent`, for several whose outcome is known. */
+  settleRun(run: AnsweredRun, writer?: RespWriter): void;
   /** An answer was written, to `writer`, that `settleRun` counts later. */
   answered(writer: RespWriter): void;
   /** All have been answered. */
@@ -339,7 +348,7 @@ export class SentCommands implements LaneUser {
     if (mark < pos && buf[mark] === minus) {
       this.rest();
       const next = this.#next;
-      this.#owner.settleSent(this.#kept.entry(next), this.#kept.words(next), mark);
+      this.#owner.settleSent(this.#kept.entry(next), this.#kept.words(next), mark, true);
       return;
     }
     if (this.#run++ === 0) this.#runMark = mark;
@@ -472,8 +481,7 @@ export class SentCommands implements LaneUser {
   async #runOne(group: GroupExecutor): Promise<boolean> {
     const one = this.#newCommand(this.#next);
     const answer = await group.execute(one.command, one.own);
-    holdAnswer(one.command);
-    this.#answer(one, answer);
+    this.#answer(one, answer, holdAnswer(one.command));
     return one.command.notRun === undefined;
   }
 
@@ -496,7 +504,7 @@ export class SentCommands implements LaneUser {
       const answer = answers[i];
       const { notRun } = one.command;
       if (notRun === undefined) {
-        this.#answer(one, answer);
+        this.#answer(one, answer, true);
         continue;
       }
       this.#owner.server.tick.giveBackWriter(one.own);
@@ -529,12 +537,13 @@ export class SentCommands implements LaneUser {
       work: this.#workOf(entry),
       once: (this.#mayBeDone && kept.number(index)) || undefined,
       holds: [],
+      hasAllHolds: true,
     };
     return { command, own };
   }
 
-  /** Writes the answer to the first that has none. */
-  #answer({ own }: CommandAgain, answer: Reply | void): void {
+  /** Writes the answer to the first that has none. `isKnown` as in `SentOwner.settleSent`. */
+  #answer({ own }: CommandAgain, answer: Reply | void, isKnown: boolean): void {
     const owner = this.#owner;
     const entry = this.#kept.entry(this.#next);
     if (answer instanceof LongAnswer) {
@@ -547,7 +556,7 @@ export class SentCommands implements LaneUser {
       else owner.append(own);
       // Others may have been charged since it ran.
       void this.#workOf(entry);
-      owner.settleSent(entry, this.#kept.words(this.#next), this.#mark);
+      owner.settleSent(entry, this.#kept.words(this.#next), this.#mark, isKnown);
     } else this.#dropLong();
     this.#answered();
   }
@@ -572,7 +581,7 @@ export class SentCommands implements LaneUser {
     const writer = owner.answer();
     const mark = writer.pos;
     writer.error(text);
-    owner.settleSent(this.#kept.entry(this.#next), this.#kept.words(this.#next), mark);
+    owner.settleSent(this.#kept.entry(this.#next), this.#kept.words(this.#next), mark, true);
     this.#answered();
   }
 

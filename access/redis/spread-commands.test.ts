@@ -93,6 +93,8 @@ let answered = 0;
 let lent = 0;
 /** Commands that had been settled when a tick was to begin. */
 const ticks: number[] = [];
+/** Where answers begin whose outcome is known. */
+const known: number[] = [];
 let spread: SpreadCommands;
 
 beforeEach(() => {
@@ -103,8 +105,10 @@ beforeEach(() => {
   answered = 0;
   lent = 0;
   ticks.length = 0;
+  known.length = 0;
   const tick = {
     schedule: () => void ticks.push(settled.length),
+    evaluated: (mark: number) => void known.push(mark),
     borrowWriter: () => {
       lent++;
       return new RespWriter();
@@ -209,10 +213,13 @@ test('answers are in the order of the commands, whichever group answers first', 
   expect(told()).toEqual(['+a', '+b', '+c']);
   // Local answers are sent with this tick, and wait for the state they depend on.
   expect(here.held).toEqual([1]);
+  // Those of other processes wait for nothing any more.
+  expect(known).toEqual([0, 4]);
   other.answer();
   expect([told().length, answered, spread.isWaiting]).toEqual([3, 0, true]);
   one.answer();
   expect(told()).toEqual(['+a', '+b', '+c', '+d', '+e']);
+  expect(known).toEqual([0, 4, 12, 16]);
   expect([answered, spread.isWaiting, lent]).toEqual([1, false, 0]);
 });
 

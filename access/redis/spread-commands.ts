@@ -14,6 +14,7 @@ import type { AnsweredRun } from './kept-commands.ts';
 import type { PlacedPartition } from './partitions/partition-lane.ts';
 import { LongAnswer, type RespWriter } from './resp-writer.ts';
 import { SentCommands, type SentOwner } from './sent-commands.ts';
+import { noLog } from './unsent-answers.ts';
 
 /** At most so many are under way, and answers of one group that wait for others. */
 const mostCommands = 1024;
@@ -26,6 +27,14 @@ export interface SpreadOwner extends SentOwner {
   readonly noTouch: boolean;
 }
 
+/** All of them as one; undefined if there are none. */
+function together(holds: readonly (() => void)[]): (() => void) | undefined {
+  if (holds.length === 0) return undefined;
+  return () => {
+    for (const hold of holds) hold();
+  };
+}
+
 /** The commands of one group among them. */
 class Share implements SentOwner {
   readonly group: GroupExecutor;
@@ -33,7 +42,7 @@ class Share implements SentOwner {
   readonly #all: SpreadCommands;
   readonly #owner: SpreadOwner;
   #writer: RespWriter | undefined;
-  /** For each answer received: its end in the writer, and the group's hold on it. */
+  /** For each answer received: its end in the writer, and the group's hold on it; undefined if its outcome is known. */
   #ends: number[] = [];
   #holds: ((() => void) | undefined)[] = [];
   #taken = 0;
@@ -81,21 +90,43 @@ class Share implements SentOwner {
     this.server.tick.giveBackWriter(own);
   }
 
-  settleSent(entry: CommandEntry, args: Arguments, mark: number, writer = this.answer()): void {
-    // A tick begins, if none has: otherwise all the time since the last one would count as this command's.
-    this.server.tick.schedule();
-    this.#owner.settleSent(entry, args, mark, writer);
-    this.answered(writer);
+  settleSent(
+    entry: CommandEntry,
+    args: Arguments,
+    mark: number,
+    isKnown: boolean,
+    writer = this.answer(),
+  ): void {
+    const hold = isKnown ? undefined : (this.group.hold() ?? (() => {}));
+    this.settle(entry, args, mark, hold, writer);
   }
 
-  settleRun(run: AnsweredRun): void {
-    this.#owner.settleRun(run);
+  /** As `settleSent`. `hold` is undefined if the outcome is known. */
+  settle(
+    entry: CommandEntry,
+    args: Arguments,
+    mark: number,
+    hold: (() => void) | undefined,
+    writer = this.answer(),
+  ): void {
+    // A tick begins, if none has: otherwise all the time since the last one would count as this command's.
+    this.server.tick.schedule();
+    this.#owner.settleSent(entry, args, mark, hold === undefined, writer);
+    this.#add(writer, hold);
+  }
+
+  settleRun(run: AnsweredRun, writer = this.answer()): void {
+    this.#owner.settleRun(run, writer);
   }
 
   answered(writer: RespWriter): void {
     this.server.tick.schedule();
-    this.#ends.push(writer.pos);
-    this.#holds.push(this.group.hold());
+    this.#add(writer, undefined);
+  }
+
+  #add({ pos }: RespWriter, hold: (() => void) | undefined): void {
+    this.#ends.push(pos);
+    this.#holds.push(hold);
     this.#all.take();
   }
 
@@ -110,8 +141,12 @@ class Share implements SentOwner {
     const start = at === 0 ? 0 : this.#ends[at - 1]!;
     // The answer is sent with this tick, and waits for the state it depends on, like those of the
     // tick.
-    this.#holds[at]?.();
-    owner.answer().rawBytes(this.#writer!.buf, start, this.#ends[at]! - start);
+    const hold = this.#holds[at];
+    hold?.();
+    const writer = owner.answer();
+    const mark = writer.pos;
+    writer.rawBytes(this.#writer!.buf, start, this.#ends[at]! - start);
+    if (hold === undefined) this.server.tick.evaluated(mark, noLog);
     this.#taken++;
     if (this.#taken === this.#ends.length && !this.sent.isWaiting) this.reset();
     return true;
@@ -235,6 +270,7 @@ export class SpreadCommands {
     command.usesSpan = false;
     command.isPeeking = entry.isPeeking || owner.noTouch;
     command.tenant = owner.tenant.number;
+    command.holds = undefined;
     return command;
   }
 
@@ -271,10 +307,11 @@ export class SpreadCommands {
     const mark = writer.pos;
     const done = share.group.execute(command, writer);
     if (!(done instanceof Promise)) {
-      share.settleSent(entry, args, mark);
+      share.settleSent(entry, args, mark, false);
       return;
     }
     this.#isHeld = true;
+    const holds = (command.holds ??= []);
     done
       .catch((error: unknown): void => this.#owner.fail(error))
       .then((answer: Reply | void) => {
@@ -287,7 +324,7 @@ export class SpreadCommands {
         }
         // Others may have been charged meanwhile.
         begin();
-        share.settleSent(entry, args, at);
+        share.settle(entry, args, at, together(holds));
         this.shareIsAnswered();
       })
       .catch((error: unknown) => this.#owner.fail(error));

@@ -362,12 +362,17 @@ export class TransactionState {
       if (out !== reply) owner.append(out);
       return;
     }
+    const hasAllHolds = route.group !== undefined && !callsScripts;
     owner.command.holds = holds;
+    owner.command.hasAllHolds = hasAllHolds;
     return done.then(async (long) => {
       await finish(long);
-      holdAnswer({ holds });
-      if (long === undefined) owner.append(out);
-      else if (out !== reply) server.tick.giveBackWriter(out);
+      const isKnown = holdAnswer({ holds, hasAllHolds });
+      if (long === undefined) {
+        const at = owner.answer().pos;
+        owner.append(out);
+        if (isKnown) server.tick.evaluated(at, noLog);
+      } else if (out !== reply) server.tick.giveBackWriter(out);
       return long;
     });
   }

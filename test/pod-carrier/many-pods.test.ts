@@ -34,6 +34,7 @@ class TestPod implements LocalPod {
   losses = 0;
   lastPosition = 0;
   isPaused = false;
+  isShut = false;
   isWithin = (): boolean => false;
   read = (): never => {
     throw new Error('there is one replica');

@@ -31,6 +31,9 @@ class Replica implements LocalPod {
   readonly observers = new Set<RowObserver>();
   /** Commands wait for this before they run. */
   gate: Promise<void> | undefined;
+  get isShut(): boolean {
+    return this.gate !== undefined;
+  }
   position = -1;
   outcomes: ((outcome: Outcome) => void)[] = [];
   suspected = 0;
@@ -545,6 +548,32 @@ test('what was undone while it ran runs at the next leader', async () => {
   await logTells('committed');
   await expect.poll(() => seen!.answer).toBe(':2\r\n');
 });
+
+// In the moment in which a node begins to lead, for one.
+test.each<[string, (reply: RespWriter) => MaybePromise<Reply | void>]>([
+  ['a command', (reply) => group.execute(command(), reply)],
+  ['a transaction', (reply) => group.executeAll([command()], reply, () => true)],
+])(
+  '%s that has waited in the pod runs at the next leader if the log loses it',
+  async (_name, begin) => {
+    lead(1);
+    local!.position = 7;
+    let open!: () => void;
+    local!.gate = new Promise((resolve) => (open = resolve));
+    // Shared with other commands, which are answered meanwhile.
+    const shared = new RespWriter(64);
+    const done = begin(shared);
+    shared.integer(99);
+    local!.gate = undefined;
+    open();
+    await until(() => local!.ran.length === 1);
+    leadNext();
+    await logTells('lost');
+    const answer = (await done) as RespWriter;
+    expect(answer.buf.toString('latin1', 0, answer.pos)).toBe(':2\r\n');
+    expect(shared.buf.toString('latin1', 0, shared.pos)).toBe(':99\r\n');
+  },
+);
 
 test('without a number a write with an unknown outcome is not done again', async () => {
   group.setReplicas([1]);

@@ -275,9 +275,10 @@ export class GroupExecutor implements Executor {
     }
     command.bounds?.session?.moved();
     if (this.#leader !== this.#options.node) this.#setLeader(this.#options.node);
+    const mark = reply.mark();
+    if (pod.isShut) return this.#findWith(attemptOf(command, this.#options), reply.fork(mark));
     const { losses } = pod;
     this.#touch(command, pod, losses);
-    const mark = reply.mark();
     const done = pod.execute(command, reply);
     if (done instanceof Promise) {
       return this.#afterHere(done, attemptOf(command, this.#options), pod, losses, reply, mark);
@@ -311,10 +312,14 @@ export class GroupExecutor implements Executor {
   }
 
   /** Handles a refusal of a local leader for a partition that is, or was, moved to another group. */
-  async #refusedHere(attempt: Attempt, reply: Reply, mark: number): Promise<Reply> {
+  #refusedHere(attempt: Attempt, reply: Reply, mark: number): Promise<Reply> {
     attempt.first.notRun = undefined;
     reply.rollback(mark);
-    const own = reply.fork(mark);
+    return this.#findWith(attempt, reply.fork(mark));
+  }
+
+  /** As `#find`, with a reply of its own: commands of this process may share the caller's. */
+  async #findWith(attempt: Attempt, own: Reply): Promise<Reply> {
     return (await this.#find(attempt, own)) ?? own;
   }
 
@@ -348,9 +353,10 @@ export class GroupExecutor implements Executor {
     const pod = this.#pod;
     if (pod?.role !== 'leader') return this.#find(attempt, reply);
     if (this.#leader !== this.#options.node) this.#setLeader(this.#options.node);
+    const mark = reply.mark();
+    if (pod.isShut) return this.#findWith(attempt, reply.fork(mark));
     const { losses } = pod;
     this.#touch(first, pod, losses);
-    const mark = reply.mark();
     const done = attempt.run(pod, reply);
     if (done instanceof Promise) {
       return this.#afterHere(done, attempt, pod, losses, reply, mark);
@@ -383,6 +389,8 @@ export class GroupExecutor implements Executor {
   /** Runs the attempt on the leader, and waits while there is none. */
   async #find(attempt: Attempt, reply: Reply): Promise<Reply | void> {
     const { first } = attempt;
+    // Where several groups have taken over the rows, each adds to it.
+    first.holds ??= [];
     // With a number the command was sent before, and its sender releases the number.
     if (!attempt.isOnce || first.once !== undefined) {
       return this.#search(attempt, reply, first.once !== undefined);
@@ -487,11 +495,8 @@ export class GroupExecutor implements Executor {
     const mark = reply.mark();
     // A write with a number is recorded by it, as it may have to run again.
     const answer = await attempt.run(place, reply, mayBeDone || first.once !== undefined);
-    if (answer === undefined && !attempt.callsScripts) {
-      await this.#kept(attempt, place, losses, reply, mark);
-      return undefined;
-    }
-    this.#touch(first, place, losses);
+    if (attempt.callsScripts) this.#touch(first, place, losses);
+    else await this.#kept(attempt, place, losses, answer ?? reply, answer === undefined ? mark : 0);
     return answer ?? undefined;
   }
 
