@@ -22,7 +22,7 @@ export interface LocalPod extends Executor {
   readonly leader: number;
   /** Whether commands are queued in the pod until the leader is known. */
   readonly isPaused: boolean;
-  /** Whether commands that come now wait in the pod, as its role has just changed or is about to, or are refused. */
+  /** Whether a command that comes now does not run at once: it waits until the role and the rows are settled, or is refused. */
   readonly isShut: boolean;
   /** Whether it follows, and its state is no older. */
   isWithin(bounds: ReadBounds): boolean;

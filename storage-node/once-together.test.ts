@@ -19,14 +19,17 @@ interface Sent {
   isClean?: boolean | (() => boolean);
   incarnation?: number;
   commands?: (Command | string)[];
+  /** They answer into a reply of their own, as commands that have waited do. */
+  hasWaited?: boolean;
 }
 
 /** What a transaction is answered: `run` or `not run`, and its values. */
 async function send(lines: readonly (string | Command)[], sent: Sent = {}): Promise<string> {
-  const { isClean = true, incarnation = 1 } = sent;
+  const { isClean = true, incarnation = 1, hasWaited = false } = sent;
   const write: NumberedWrite = { node: 3, incarnation, number, first: 0 };
   const commands = lines.map((one) => (typeof one === 'string' ? f.command(one) : one));
-  const reply = new ValueWriter(256);
+  const shared = new ValueWriter(256);
+  const reply = hasWaited ? shared.fork(0) : shared;
   let begun = '';
   const own = await executeTogether(f.pod, commands, reply, write, {
     isClean: () => (typeof isClean === 'function' ? isClean() : isClean),
@@ -69,6 +72,13 @@ test('errors are part of the answer, the last one too', async () => {
   f.run('put a 2');
   expect(await send(lines)).toBe(answer);
   expect(f.run('get a')).toBe('2');
+});
+
+test('what has waited is answered as before, too', async () => {
+  const lines = ['put a 1', 'push list TAIL x', 'get a'];
+  expect(await send(lines, { hasWaited: true })).toBe('run OK OK 1');
+  f.run('put a 2');
+  expect(await send(lines)).toBe('run OK OK 1');
 });
 
 test('a long answer is lost, and the transaction still done once', async () => {

@@ -169,7 +169,15 @@ export interface Command {
   onEmpty?: 'nil' | 'nilArray' | undefined;
 }
 
-/** The answer to the command is about to be written. True if it depends on no log of this process. */
+/** A function that calls all of these; undefined if there are none. */
+export function together(holds: readonly (() => void)[]): (() => void) | undefined {
+  if (holds.length === 0) return undefined;
+  return () => {
+    for (const hold of holds) hold();
+  };
+}
+
+/** The answer to the command is about to be written. True if no log of this process can lose what it depends on. */
 export function holdAnswer(command: Pick<Command, 'holds' | 'hasAllHolds'>): boolean {
   const { holds = [], hasAllHolds } = command;
   command.holds = command.hasAllHolds = undefined;

@@ -8,14 +8,7 @@ import { Action, type Command, isWrite, type Transform } from './command.ts';
 import { CommandError, outcomeUnknown } from './errors.ts';
 import type { RowCommands } from './executor.ts';
 import type { MaybePromise } from './maybe-promise.ts';
-import {
-  answersIn,
-  type Numbered,
-  type NumberedWrite,
-  record,
-  recordedAnswers,
-  recordOf,
-} from './once.ts';
+import { type Numbered, type NumberedWrite, record, recordedAnswers, recordOf } from './once.ts';
 import { copyValue, ValueWriter } from './protocol/values.ts';
 import type { WireReader } from './protocol/wire.ts';
 import type { Reply } from './reply.ts';
@@ -151,7 +144,9 @@ class Together {
 
   /** All answers, where they can be kept: the last one is there. */
   #recordAnswers(rows: Rows, reply: Reply, failure?: CommandError): void {
-    const answers = reply === this.#reply ? answersIn(reply, this.#from) : undefined;
+    // Those of commands of the gateway alone are not recorded, as these answer anew.
+    const isWhole = reply === this.#reply && !this.#commands.some(({ isLocal }) => isLocal);
+    const answers = isWhole ? reply.valuesFrom?.(this.#from) : undefined;
     if (answers === undefined) return;
     if (failure === undefined) return record(rows, this.#write, answers);
     const all = new ValueWriter(answers.length + 256);

@@ -13,7 +13,7 @@
 import { Slice } from './bytes.ts';
 import type { Transform } from './command.ts';
 import { CommandError, outcomeUnknown, ReadFault } from './errors.ts';
-import { copyValue, LongValues, ValueWriter } from './protocol/values.ts';
+import { copyValue, ValueWriter } from './protocol/values.ts';
 import { WireReader, WireWriter } from './protocol/wire.ts';
 import type { Reply } from './reply.ts';
 import type { Rows } from './rows.ts';
@@ -204,11 +204,5 @@ function noteFailure(rows: Rows, write: NumberedWrite, error: CommandError): voi
 
 /** `reply` has the answer from `from` on, where it can be kept. */
 function note(rows: Rows, write: NumberedWrite, reply: Reply | undefined, from: number): void {
-  record(rows, write, answersIn(reply, from));
-}
-
-/** The values in a reply from `from` on, where they can be had. */
-export function answersIn(reply: Reply | undefined, from: number): Uint8Array | undefined {
-  if (!(reply instanceof ValueWriter) || reply instanceof LongValues) return undefined;
-  return reply.buf.subarray(from, reply.pos);
+  record(rows, write, reply?.valuesFrom?.(from));
 }

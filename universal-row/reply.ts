@@ -46,4 +46,7 @@ export interface Reply {
    * there.
    */
   fork(mark: number): Reply;
+
+  /** The output since `mark` in the form of protocol/values.ts. Undefined if it is too long for that, or is not only answers. */
+  valuesFrom?(mark: number): Uint8Array | undefined;
 }

@@ -107,6 +107,11 @@ export class BlockedCommand implements WaitingCommand {
     owner.goOn();
   }
 
+  /** Its keys may have changed without a report. */
+  keysChanged(): void {
+    for (const { key } of this.queues) key.rowChanged();
+  }
+
   missed(): void {
     if (this.#isOver) this.#timeUp();
   }

@@ -200,10 +200,12 @@ export class CommandExecution {
     const { group } = route;
     if (route.isReplicated === true) command.bounds = this.#boundsOf(route, entry);
     if (!route.mayWait || group?.isHere === true) {
+      if (group !== undefined) this.#prepareMove(entry);
       const done = route.executor.execute(command, reply);
       if (done instanceof Promise) this.#waitForGroup(group, done, entry);
       else {
-        if (group !== undefined) this.#evaluated(mark, group);
+        // It is of the logs of all groups.
+        if (group !== undefined && !entry.everyPod) this.#evaluated(mark, group);
         this.#finish(entry, args, mark);
       }
       return;
@@ -219,14 +221,12 @@ export class CommandExecution {
       return;
     }
     if (this.#runOnPartition(route, entry, args, reply, mark)) return;
-    if (entry.bind !== undefined) {
-      prepareElsewhere(owner, entry, command);
-      if (group === undefined && remote !== undefined && command.onlyHere !== undefined) {
-        reply.error(command.onlyHere);
-        this.#settle(entry, args, mark);
-        return;
-      }
-    } else command.onlyHere = command.rights = command.script = undefined;
+    this.#prepareMove(entry);
+    if (group === undefined && remote !== undefined && command.onlyHere !== undefined) {
+      reply.error(command.onlyHere);
+      this.#settle(entry, args, mark);
+      return;
+    }
     const isElsewhere = remote !== undefined || group !== undefined;
     if (isTracking) server.changes.readsElsewhere(owner, tenant, entry, args, isElsewhere);
     const own = server.tick.borrowWriter(owner.version);
@@ -240,6 +240,13 @@ export class CommandExecution {
     if (cache !== undefined) this.hasRun(entry, own);
     owner.append(own);
     this.#finish(entry, args, mark);
+  }
+
+  /** The command may run in another process, now or once the leader has changed. */
+  #prepareMove(entry: CommandEntry): void {
+    const { command } = this;
+    if (entry.bind !== undefined) prepareElsewhere(this.#owner, entry, command);
+    else command.onlyHere = command.rights = command.script = undefined;
   }
 
   /** Runs a command on the one partition that it needs; false where it takes the way of the whole table. */
@@ -259,6 +266,7 @@ export class CommandExecution {
     if (group.isHere) {
       command.table = place.number;
       command.usesSpan = false;
+      this.#prepareMove(entry);
       const done = group.execute(command, reply);
       if (done instanceof Promise) this.#waitForGroup(group, done, entry);
       else {
@@ -385,20 +393,27 @@ export class CommandExecution {
   #finish(entry: CommandEntry, args: Arguments, mark: number): void {
     const { server, closed } = this.#owner;
     const mayBlock = entry.blocks !== undefined && server.writer.pos === mark && !closed;
-    if (mayBlock && this.#block(entry, args)) return;
+    if (mayBlock && this.#block(entry, args) !== undefined) return;
     this.#settle(entry, args, mark);
   }
 
-  /** Has the command wait for its keys; false when there is no memory for that, and it was answered. */
-  #block(entry: CommandEntry, args: Arguments): boolean {
+  /** As `#block`, some time after the command has found nothing: a change meanwhile was reported to nobody. */
+  #blockLate(entry: CommandEntry): boolean {
+    const blocked = this.#block(entry, this.#owner.arguments);
+    blocked?.keysChanged();
+    return blocked !== undefined;
+  }
+
+  /** Has the command wait for its keys; undefined when there is no memory for that, and it was answered. */
+  #block(entry: CommandEntry, args: Arguments): BlockedCommand | undefined {
     const owner = this.#owner;
     const blocked = BlockedCommand.begin(owner, entry, args);
     if (blocked === undefined) {
       owner.answer().error(outOfRequestMemory);
-      return false;
+      return undefined;
     }
     owner.blockedBy(blocked);
-    return true;
+    return blocked;
   }
 
   handle(
@@ -510,7 +525,7 @@ export class CommandExecution {
 
   // ---- commands that take their time
 
-  /** As `#waitFor`. If there is a group, it alone runs the command. */
+  /** As `#waitFor`. The executors of a command of a group add all that its answer has to wait for to `Command.holds`. */
   #waitForGroup(
     group: GroupExecutor | undefined,
     done: Promise<Reply | void>,
@@ -541,7 +556,7 @@ export class CommandExecution {
       .catch((error: unknown) => owner.fail(error));
   }
 
-  /** `isKnown`: the answer depends on no log of this process. */
+  /** `isKnown`: no log of this process can lose what the answer depends on. */
   #answerLater(
     entry: CommandEntry,
     own: RespWriter | undefined,
@@ -564,7 +579,7 @@ export class CommandExecution {
     if (own !== undefined) {
       if (own.pos === 0 && entry.blocks !== undefined) {
         server.tick.giveBackWriter(own);
-        if (this.#block(entry, owner.arguments)) return;
+        if (this.#blockLate(entry)) return;
       } else owner.append(own);
       if (isKnown) server.tick.evaluated(mark, noLog);
     }
@@ -611,7 +626,7 @@ export class CommandExecution {
       return;
     }
     if (length === 0 && entry.blocks !== undefined) {
-      if (!this.#block(entry, owner.arguments)) owner.goOn();
+      if (!this.#blockLate(entry)) owner.goOn();
       return;
     }
     const { pos: mark } = owner.answer();
@@ -627,7 +642,7 @@ export class CommandExecution {
     if (goesByParts) owner.sendParts(parts);
     else owner.releaseParts();
     // Answers that come next do not wait until the log has taken what it wrote.
-    if (isWrite(entry.action)) server.tick.endEarly();
+    if (isWrite(entry.action) && !isKnown) server.tick.endEarly();
     if (!goesByParts) owner.goOn();
   }
 }

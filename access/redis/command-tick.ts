@@ -159,8 +159,8 @@ export class CommandTick<C extends TickClient = TickClient> {
   }
 
   /**
-   * The answer from `mark` to `end` depends only on commands that a pod of this process has evaluated in
-   * this tick, and that have this position in its log: what becomes of that becomes of them.
+   * The answers from `mark` to `end` depend only on commands that a pod of this process has evaluated in this tick, and
+   * share the fate of this position in its log; those of `noLog` stay.
    */
   evaluated(
     mark: number,

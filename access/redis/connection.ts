@@ -549,18 +549,20 @@ export class Connection
     entry: CommandEntry,
     args: Arguments,
     mark: number,
-    isKnown: boolean,
-    writer = this.server.writer,
+    hold: (() => void) | undefined,
+    writer?: RespWriter,
   ): void {
     const { server } = this;
-    if (isKnown && writer === server.writer) server.tick.evaluated(mark, noLog);
-    this.#execution.settleSent(entry, args, mark, writer);
+    if (writer === undefined) {
+      if (hold === undefined) server.tick.evaluated(mark, noLog);
+      else hold();
+    }
+    this.#execution.settleSent(entry, args, mark, writer ?? server.writer);
   }
 
-  settleRun(run: AnsweredRun, writer = this.server.writer): void {
+  settleRun(run: AnsweredRun, isAside = false): void {
     const { mark, sent } = run;
-    const { server } = this;
-    if (writer === server.writer) server.tick.evaluated(mark, noLog, mark + sent);
+    if (!isAside) this.server.tick.evaluated(mark, noLog, mark + sent);
     this.#execution.settleRun(run);
   }
 

@@ -59,7 +59,11 @@ export class OtherPods {
       const own = { ...command, table, args: command.args.copy() };
       const waits = executor.execute(own, writer);
       if (waits instanceof Promise) waiting.push(this.#answered(own, waits, writer));
-      else this.#tick.giveBackWriter(writer);
+      else {
+        const error = errorOf(writer.buf.subarray(0, writer.pos));
+        if (error !== undefined) waiting.push(Promise.resolve(error));
+        this.#tick.giveBackWriter(writer);
+      }
     }
     this.#host.cache?.forgetAll(command.span);
     if (waiting.length === 0) return undefined;

@@ -4,6 +4,7 @@ import { copyBytes, viewed, type ViewedBuffer, writeInteger } from '../../univer
 import { CommandError } from '../../universal-row/errors.ts';
 import type { Reply } from '../../universal-row/reply.ts';
 import { outOfRequestMemory } from './held-memory.ts';
+import { valuesOf } from './resp-values.ts';
 import { formatDouble } from '../../universal-row/transforms/redis/support/format-double.ts';
 
 /** An answer that begins with it is an error. */
@@ -12,6 +13,8 @@ export const minus = 45;
 export const initialBytes = 256 * 1024;
 /** A larger buffer is released after the tick that needed it. */
 const keepBytes = 4 * 1024 * 1024;
+/** No longer answers are recorded (universal-row/once.ts), which have a few bytes less as values. */
+const mostRecordedBytes = 2048;
 
 const wide = /[^\0-\xff]/;
 
@@ -236,6 +239,11 @@ export class RespWriter implements Reply {
     return own;
   }
 
+  valuesFrom(mark: number): Uint8Array | undefined {
+    const isShort = this.pos - mark <= mostRecordedBytes;
+    return isShort ? valuesOf(this.buf, mark, this.pos) : undefined;
+  }
+
   /** ASCII that is RESP already. */
   raw(text: string): void {
     this.reserve(text.length);
@@ -350,6 +358,10 @@ export class LongAnswer extends RespWriter {
     this.#parts.splice(index, 0, { buf: header.buf, length: header.pos });
     this.#before += header.pos;
     if (mark === 0) this.#first = header.buf[0];
+  }
+
+  override valuesFrom(mark: number): Uint8Array | undefined {
+    return mark < this.#before ? undefined : super.valuesFrom(mark - this.#before);
   }
 
   override mark(): number {

@@ -2,7 +2,7 @@
 // answered in the order in which they were sent.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
-import { type Command, holdAnswer, isWrite, type NotRun } from '../../universal-row/command.ts';
+import { type Command, isWrite, type NotRun, together } from '../../universal-row/command.ts';
 import { CommandError } from '../../universal-row/errors.ts';
 import {
   AnswerFlag,
@@ -44,18 +44,18 @@ export interface SentOwner extends AnswerKeeper {
   /** The writer for the connection's next output. */
   answer(): RespWriter;
   /**
-   * An answer was written from `mark` on, to `writer` if it was written aside: counts and charges the command. `isKnown`: it
-   * depends on no log of this process.
+   * An answer was written from `mark` on, to `writer` if it was written aside: counts and charges the command. `hold`, to be
+   * called in the tick that sends it, makes that wait for a log of this process; undefined if none can lose what it depends on.
    */
   settleSent(
     entry: CommandEntry,
     args: Arguments,
     mark: number,
-    isKnown: boolean,
+    hold: (() => void) | undefined,
     writer?: RespWriter,
   ): void;
-  /** As `settleSent`, for several whose outcome is known. */
-  settleRun(run: AnsweredRun, writer?: RespWriter): void;
+  /** As `settleSent`, for several without `hold`. */
+  settleRun(run: AnsweredRun, isAside?: boolean): void;
   /** An answer was written, to `writer`, that `settleRun` counts later. */
   answered(writer: RespWriter): void;
   /** All have been answered. */
@@ -348,7 +348,7 @@ export class SentCommands implements LaneUser {
     if (mark < pos && buf[mark] === minus) {
       this.rest();
       const next = this.#next;
-      this.#owner.settleSent(this.#kept.entry(next), this.#kept.words(next), mark, true);
+      this.#owner.settleSent(this.#kept.entry(next), this.#kept.words(next), mark, undefined);
       return;
     }
     if (this.#run++ === 0) this.#runMark = mark;
@@ -481,7 +481,7 @@ export class SentCommands implements LaneUser {
   async #runOne(group: GroupExecutor): Promise<boolean> {
     const one = this.#newCommand(this.#next);
     const answer = await group.execute(one.command, one.own);
-    this.#answer(one, answer, holdAnswer(one.command));
+    this.#answer(one, answer);
     return one.command.notRun === undefined;
   }
 
@@ -504,7 +504,7 @@ export class SentCommands implements LaneUser {
       const answer = answers[i];
       const { notRun } = one.command;
       if (notRun === undefined) {
-        this.#answer(one, answer, true);
+        this.#answer(one, answer);
         continue;
       }
       this.#owner.server.tick.giveBackWriter(one.own);
@@ -537,13 +537,12 @@ export class SentCommands implements LaneUser {
       work: this.#workOf(entry),
       once: (this.#mayBeDone && kept.number(index)) || undefined,
       holds: [],
-      hasAllHolds: true,
     };
     return { command, own };
   }
 
-  /** Writes the answer to the first that has none. `isKnown` as in `SentOwner.settleSent`. */
-  #answer({ own }: CommandAgain, answer: Reply | void, isKnown: boolean): void {
+  /** Writes the answer to the first that has none. */
+  #answer({ own, command }: CommandAgain, answer: Reply | void): void {
     const owner = this.#owner;
     const entry = this.#kept.entry(this.#next);
     if (answer instanceof LongAnswer) {
@@ -556,7 +555,7 @@ export class SentCommands implements LaneUser {
       else owner.append(own);
       // Others may have been charged since it ran.
       void this.#workOf(entry);
-      owner.settleSent(entry, this.#kept.words(this.#next), this.#mark, isKnown);
+      owner.settleSent(entry, this.#kept.words(this.#next), this.#mark, together(command.holds!));
     } else this.#dropLong();
     this.#answered();
   }
@@ -581,7 +580,7 @@ export class SentCommands implements LaneUser {
     const writer = owner.answer();
     const mark = writer.pos;
     writer.error(text);
-    owner.settleSent(this.#kept.entry(this.#next), this.#kept.words(this.#next), mark, true);
+    owner.settleSent(this.#kept.entry(this.#next), this.#kept.words(this.#next), mark, undefined);
     this.#answered();
   }
 

@@ -4,7 +4,7 @@
 // links.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
-import { Action, type Command } from '../../universal-row/command.ts';
+import { Action, type Command, together } from '../../universal-row/command.ts';
 import type { Reply } from '../../universal-row/reply.ts';
 import type { RowPricer } from '../../request-units/row-pricer.ts';
 import type { GroupExecutor } from '../gateway/pods/group-executor.ts';
@@ -25,14 +25,6 @@ export interface SpreadOwner extends SentOwner {
   readonly table: number;
   readonly tenant: { readonly number: number };
   readonly noTouch: boolean;
-}
-
-/** All of them as one; undefined if there are none. */
-function together(holds: readonly (() => void)[]): (() => void) | undefined {
-  if (holds.length === 0) return undefined;
-  return () => {
-    for (const hold of holds) hold();
-  };
 }
 
 /** The commands of one group among them. */
@@ -94,29 +86,17 @@ class Share implements SentOwner {
     entry: CommandEntry,
     args: Arguments,
     mark: number,
-    isKnown: boolean,
-    writer = this.answer(),
-  ): void {
-    const hold = isKnown ? undefined : (this.group.hold() ?? (() => {}));
-    this.settle(entry, args, mark, hold, writer);
-  }
-
-  /** As `settleSent`. `hold` is undefined if the outcome is known. */
-  settle(
-    entry: CommandEntry,
-    args: Arguments,
-    mark: number,
     hold: (() => void) | undefined,
     writer = this.answer(),
   ): void {
     // A tick begins, if none has: otherwise all the time since the last one would count as this command's.
     this.server.tick.schedule();
-    this.#owner.settleSent(entry, args, mark, hold === undefined, writer);
+    this.#owner.settleSent(entry, args, mark, hold, writer);
     this.#add(writer, hold);
   }
 
-  settleRun(run: AnsweredRun, writer = this.answer()): void {
-    this.#owner.settleRun(run, writer);
+  settleRun(run: AnsweredRun): void {
+    this.#owner.settleRun(run, true);
   }
 
   answered(writer: RespWriter): void {
@@ -307,7 +287,7 @@ export class SpreadCommands {
     const mark = writer.pos;
     const done = share.group.execute(command, writer);
     if (!(done instanceof Promise)) {
-      share.settleSent(entry, args, mark, false);
+      share.settleSent(entry, args, mark, share.group.hold());
       return;
     }
     this.#isHeld = true;
@@ -324,7 +304,7 @@ export class SpreadCommands {
         }
         // Others may have been charged meanwhile.
         begin();
-        share.settle(entry, args, at, together(holds));
+        share.settleSent(entry, args, at, together(holds));
         this.shareIsAnswered();
       })
       .catch((error: unknown) => this.#owner.fail(error));

@@ -344,7 +344,10 @@ export class TransactionState {
     if (!(done instanceof Promise)) {
       const others = finish();
       // What this gateway does by itself is not undone with the rows.
-      const isOfRows = !callsScripts && commands.every(({ isLocal }) => isLocal !== true);
+      const isOfRows =
+        !callsScripts &&
+        elsewhere.length === 0 &&
+        commands.every(({ isLocal }) => isLocal !== true);
       if (route.group !== undefined && out === reply && others === undefined && isOfRows) {
         server.tick.evaluated(mark, route.group.lastRun);
       }
@@ -367,8 +370,8 @@ export class TransactionState {
     owner.command.hasAllHolds = hasAllHolds;
     return done.then(async (long) => {
       await finish(long);
-      const isKnown = holdAnswer({ holds, hasAllHolds });
       if (long === undefined) {
+        const isKnown = holdAnswer({ holds, hasAllHolds });
         const at = owner.answer().pos;
         owner.append(out);
         if (isKnown) server.tick.evaluated(at, noLog);

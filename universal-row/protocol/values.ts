@@ -200,6 +200,10 @@ export class ValueWriter extends WireWriter implements Reply {
     this.pos = mark;
     return own;
   }
+
+  valuesFrom(mark: number): Uint8Array | undefined {
+    return this.buf.subarray(mark, this.pos);
+  }
 }
 
 const partBytes = 256 * 1024;
@@ -264,6 +268,10 @@ export class LongValues extends ValueWriter {
     while (at < mark) at += this.#parts[index++]!.length;
     this.#parts.splice(index, 0, header.view());
     this.#before += header.pos;
+  }
+
+  override valuesFrom(mark: number): Uint8Array | undefined {
+    return mark < this.#before ? undefined : super.valuesFrom(mark - this.#before);
   }
 
   override mark(): number {

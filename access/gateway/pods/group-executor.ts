@@ -136,7 +136,8 @@ export class GroupExecutor implements Executor {
    * a reply that several commands share.
    */
   get isHere(): boolean {
-    return this.#pod?.role === 'leader' && !this.#options.mayWait;
+    const pod = this.#pod;
+    return pod?.role === 'leader' && !pod.isShut && !this.#options.mayWait;
   }
 
   /**
@@ -389,7 +390,7 @@ export class GroupExecutor implements Executor {
   /** Runs the attempt on the leader, and waits while there is none. */
   async #find(attempt: Attempt, reply: Reply): Promise<Reply | void> {
     const { first } = attempt;
-    // Where several groups have taken over the rows, each adds to it.
+    // Groups that have taken over the rows may add to it before the caller can set it.
     first.holds ??= [];
     // With a number the command was sent before, and its sender releases the number.
     if (!attempt.isOnce || first.once !== undefined) {
@@ -495,6 +496,7 @@ export class GroupExecutor implements Executor {
     const mark = reply.mark();
     // A write with a number is recorded by it, as it may have to run again.
     const answer = await attempt.run(place, reply, mayBeDone || first.once !== undefined);
+    if (first.notRun !== undefined) return answer ?? undefined;
     if (attempt.callsScripts) this.#touch(first, place, losses);
     else await this.#kept(attempt, place, losses, answer ?? reply, answer === undefined ? mark : 0);
     return answer ?? undefined;

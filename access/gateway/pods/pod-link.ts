@@ -381,7 +381,10 @@ export class PodLink {
       const kind = reader.u8();
       const number = reader.varint();
       if (kind === Answer.values) this.#answered(this.#laneOf(number), reader);
-      else this.#other(kind, number, reader);
+      else {
+        this.#rest(undefined);
+        this.#other(kind, number, reader);
+      }
     }
     this.#rest(undefined);
   }
