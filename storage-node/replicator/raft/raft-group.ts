@@ -270,6 +270,13 @@ export class RaftGroup implements ProposalLog {
     this.#p.touch();
   }
 
+  /** See `StrongReads.addLeading`. Asks no other replica. */
+  whenLeading(then: (isLeading: boolean) => void): void {
+    if (this.#closed) return then(false);
+    this.#quiescence.active();
+    if (!this.#reads.addLeading(this.#ticks + this.#p.limits.readTicks, then)) this.#p.time();
+  }
+
   /**
    * Calls back with true once the state includes this index, which a client has seen; with false
    * when that takes longer than a read may. Asks no other replica.

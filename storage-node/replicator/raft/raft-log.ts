@@ -567,12 +567,12 @@ export class RaftLog implements PartitionLog {
     this.#undo(role);
   }
 
-  /** A read that is safe says that the leadership has begun, and that all before it is applied. */
+  /** Begins to lead once all that earlier leaders have committed is applied. */
   #lead(stint: number): void {
     if (stint !== this.#stint) return;
-    this.#group!.readBarrier((isSafe) => {
+    this.#group!.whenLeading((isLeading) => {
       if (stint !== this.#stint) return;
-      if (!isSafe) return this.#later(() => this.#lead(stint));
+      if (!isLeading) return this.#later(() => this.#lead(stint));
       this.#tell(() => {
         if (stint === this.#stint) this.#tellRole('leader');
       });

@@ -30,6 +30,8 @@ export class StrongReads {
   readonly #p: StrongReadsParts;
   readonly #barriers: ReadBarriers;
   readonly #rounds: ReadRounds;
+  /** Those who wait until this replica leads. */
+  #leading: { then: (isLeading: boolean) => void; failsAt: number }[] = [];
 
   constructor(parts: StrongReadsParts) {
     this.#p = parts;
@@ -39,7 +41,7 @@ export class StrongReads {
 
   /** Reads that wait. */
   get count(): number {
-    return this.#barriers.count + this.#rounds.count;
+    return this.#barriers.count + this.#rounds.count + this.#leading.length;
   }
 
   /** True when it has called back at once. */
@@ -70,6 +72,33 @@ export class StrongReads {
     }
     this.#barriers.addAt(index, failsAt, then);
     return false;
+  }
+
+  /**
+   * Calls back with true once this leader has applied an entry of its term, and with it all that was committed before: a
+   * majority has followed it since its election. With false when the role changes before, or that takes too long. True when
+   * it has called back at once.
+   */
+  addLeading(failsAt: number, then: (isLeading: boolean) => void): boolean {
+    if (this.#isLeading) {
+      then(true);
+      return true;
+    }
+    this.#leading.push({ then, failsAt });
+    return false;
+  }
+
+  get #isLeading(): boolean {
+    const { applier, log, state } = this.#p;
+    const { role, term } = state();
+    return role === Role.leader && applier.term === term && !log.isInstalling;
+  }
+
+  #tellLeading(isLeading: boolean, tick = Infinity): void {
+    if (this.#leading.length === 0) return;
+    const told = this.#leading.filter(({ failsAt }) => failsAt <= tick);
+    this.#leading = this.#leading.filter(({ failsAt }) => failsAt > tick);
+    for (const { then } of told) then(isLeading);
   }
 
   /** Sends the due questions at the end of an event-loop tick. */
@@ -123,9 +152,11 @@ export class StrongReads {
   applied(): void {
     const { applier, log } = this.#p;
     if (!log.isInstalling) this.#barriers.applied(applier.index);
+    if (this.#leading.length > 0 && this.#isLeading) this.#tellLeading(true);
   }
 
   roleChanged(): void {
+    this.#tellLeading(false);
     this.#askEngine(Infinity);
     this.#barriers.askAgain();
   }
@@ -137,18 +168,20 @@ export class StrongReads {
       this.#askEngine(tick);
     }
     this.#barriers.expire(tick);
+    this.#tellLeading(false, tick);
   }
 
   close(): void {
+    this.#tellLeading(false);
     this.#askEngine(Infinity);
     this.#barriers.expire(Infinity);
   }
 
   /** View of a leader that has applied an entry of its term, and so knows all earlier commits. */
   get #leadership() {
-    const { applier, log, freshness, replica } = this.#p;
-    const { role, term, commit } = this.#p.state();
-    if (role !== Role.leader || applier.term !== term || log.isInstalling) return undefined;
+    if (!this.#isLeading) return undefined;
+    const { applier, freshness, replica } = this.#p;
+    const { term, commit } = this.#p.state();
     const { conf } = applier;
     const leadership = { term, commit, conf, canAsk: (voter: number) => freshness.canAsk(voter) };
     return ReadRounds.isPossible(replica, leadership) ? leadership : undefined;
