@@ -42,8 +42,8 @@ export class Probe {
     }
   }
 
-  longestGapSince(moment: number): number {
-    return longestGap(this.times, moment);
+  longestGapSince(moment: number, until?: number): number {
+    return longestGap(this.times, moment, until);
   }
 
   /** Until as many as `count` more writes were acknowledged; throws when that takes too long. */
@@ -75,11 +75,12 @@ export class Probe {
   }
 }
 
-/** Milliseconds: the longest time between two of these moments that ended after `since`. */
-export function longestGap(times: readonly number[], since: number): number {
+/** Milliseconds: the longest time between two of these moments that ended after `since` and began before `until`. */
+export function longestGap(times: readonly number[], since: number, until = Infinity): number {
   let longest = 0;
   for (let i = times.length - 1; i > 0 && times[i]! > since; i--) {
-    longest = Math.max(longest, times[i]! - times[i - 1]!);
+    const before = times[i - 1]!;
+    if (before < until) longest = Math.max(longest, times[i]! - before);
   }
   return longest;
 }
