@@ -93,7 +93,7 @@ class Rest {
       setLeases: () => undefined,
       stateIsDurable: () => undefined,
       readBarrier: (then: (isSafe: boolean) => void) => void this.#barriers.push(then),
-      whenLeading: (then: (isLeading: boolean) => void) => void this.#barriers.push(then),
+      whenLeading: (then: () => void) => void this.#barriers.push(then),
       afterElectionTimeout: (then: () => void) => void this.#timeouts.push(then),
       transfer: (to: number) => {
         if (this.role === 'leader') this.handsOverTo = to;

@@ -110,12 +110,14 @@ class Together {
         this.#recorder = i;
         record(rows, this.#write);
       }
+      const mark = reply.mark();
       try {
         const long = transform(rows, args, reply);
         if (long !== undefined || !isLast || this.#recorder === -1) return long;
       } catch (error) {
         // What was written before the failure stays.
         if (isLast && this.#recorder !== -1 && error instanceof CommandError) {
+          reply.rollback(mark);
           this.#recordAnswers(rows, reply, error);
         }
         throw error;
@@ -144,7 +146,7 @@ class Together {
 
   /** All answers, where they can be kept: the last one is there. */
   #recordAnswers(rows: Rows, reply: Reply, failure?: CommandError): void {
-    // Those of commands of the gateway alone are not recorded, as these answer anew.
+    // A transaction with commands of the gateway records no answers: those commands answer anew.
     const isWhole = reply === this.#reply && !this.#commands.some(({ isLocal }) => isLocal);
     const answers = isWhole ? reply.valuesFrom?.(this.#from) : undefined;
     if (answers === undefined) return;

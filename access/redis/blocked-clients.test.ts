@@ -137,6 +137,34 @@ test('all that share are tried at a change, some in each round of the event loop
   expect(keys.blocked.tries).toBeLessThanOrEqual(200 + 100);
 });
 
+test('those of one kind whose attempts take their time are tried once each when another one begins to wait', async () => {
+  const keys = new Keys();
+  const slow = (): Partial<Waiting> => ({ isShared: true, slow: new Promise(setImmediate) });
+  const [first, second] = [keys.wait(1, ['k'], slow()), keys.wait(2, ['k'], slow())];
+  keys.push('k', 0);
+  expect([first, second].map(({ isTrying }) => isTrying)).toEqual([true, true]);
+  keys.blocked.lookAgain(keys.wait(3, ['k'], slow()));
+  keys.blocked.serve();
+  for (let i = 0; i < 20; i++) await new Promise(setImmediate);
+  expect([keys.blocked.tries, keys.blocked.isReady]).toEqual([3, false]);
+  // What was passed over, as it was being tried, is tried once more.
+  for (const one of [first, second]) one.slow = new Promise(setImmediate);
+  keys.push('k', 0);
+  keys.push('k', 0);
+  for (let i = 0; i < 20; i++) await new Promise(setImmediate);
+  expect(keys.blocked.tries).toBeLessThanOrEqual(3 + 2 * 3);
+});
+
+test('one that begins to wait late is served by what has come since', () => {
+  for (const isShared of [false, true]) {
+    const keys = new Keys();
+    keys.elements.set('k', 1);
+    keys.blocked.lookAgain(keys.wait(1, ['k'], { isShared }));
+    keys.blocked.serve();
+    expect(keys.served).toEqual([1]);
+  }
+});
+
 test('an attempt that takes its time keeps the order', async () => {
   const keys = new Keys();
   let go = (): void => {};

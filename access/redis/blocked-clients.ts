@@ -56,8 +56,8 @@ class KeyQueue {
   hasChanged = false;
   /** True while the key is in the list of keys to be served. */
   isReady = false;
-  /** A command was passed over, as an attempt of it had yet to end. */
-  hasSkipped = false;
+  /** Commands to be tried by themselves: some were passed over, as an attempt of them had yet to end. */
+  readonly again = new Set<WaitingCommand>();
   /** Iterator over `commands` after the first. It follows additions and removals. */
   #order = this.commands.values();
   #first: WaitingCommand | undefined;
@@ -189,6 +189,7 @@ export class BlockedClients {
     this.size--;
     for (const queue of command.queues) {
       queue.commands.delete(command);
+      queue.again.delete(command);
       if (queue.commands.size > 0) continue;
       const { key } = queue;
       key.queues.delete(queue.kind);
@@ -196,6 +197,18 @@ export class BlockedClients {
       this.#keys.delete(key.id);
       this.#options.changesOf(key.table).unobserve(key.table, key.key, key);
     }
+  }
+
+  /** A command that waits now has found nothing some time ago: a change since then was reported to nobody. */
+  lookAgain(command: WaitingCommand): void {
+    for (const queue of command.queues) {
+      if (!command.isShared) this.#changed(queue);
+      else {
+        queue.again.add(command);
+        this.#enqueue(queue);
+      }
+    }
+    this.#options.changed();
   }
 
   readonly #changed = (queue: KeyQueue): void => {
@@ -239,6 +252,11 @@ export class BlockedClients {
 
   /** Returns false when time runs out before all commands were tried. */
   #serveQueue(queue: KeyQueue, end: number): boolean {
+    for (const command of queue.again) {
+      if (command.isTrying) continue;
+      if (this.#isTimeUp(end)) return false;
+      this.#try(command, queue, true);
+    }
     while (!queue.isInRound) {
       const { first } = queue;
       if (first === undefined) return true;
@@ -268,7 +286,7 @@ export class BlockedClients {
       if (this.#isTimeUp(end)) return false;
       const command = queue.next();
       if (command === undefined) queue.endRound();
-      else if (command.isTrying) queue.hasSkipped = true;
+      else if (command.isTrying) queue.again.add(command);
       else if (this.#try(command, queue, true) === 'empty' && !command.isShared) queue.endRound();
     }
     return true;
@@ -281,6 +299,7 @@ export class BlockedClients {
   /** Undefined while it is not known yet. */
   #try(command: WaitingCommand, queue: KeyQueue, isInRound: boolean): Tried | undefined {
     this.tries++;
+    for (const one of command.queues) one.again.delete(command);
     const done = command.attempt();
     if (!(done instanceof Promise)) return done;
     command.isTrying = true;
@@ -294,9 +313,8 @@ export class BlockedClients {
       }
       if (tried !== 'served') command.missed();
       for (const one of command.queues) {
-        if (!one.hasChanged && !one.hasSkipped) continue;
-        one.hasSkipped = false;
-        this.#changed(one);
+        if (one.hasChanged) this.#changed(one);
+        else if (one.again.has(command)) this.#enqueue(one);
       }
       if (!this.isReady || this.#isScheduled) return;
       this.#options.begin();

@@ -107,11 +107,6 @@ export class BlockedCommand implements WaitingCommand {
     owner.goOn();
   }
 
-  /** Its keys may have changed without a report. */
-  keysChanged(): void {
-    for (const { key } of this.queues) key.rowChanged();
-  }
-
   missed(): void {
     if (this.#isOver) this.#timeUp();
   }

@@ -60,8 +60,6 @@ const maxWordBytes = 64 * 1024;
 const longWord = new CommandError(`ERR an argument is longer than ${maxWordBytes} bytes`);
 const ofAnyAge: ReadBounds = { maxStalenessMs: Infinity, maxLagEntries: Infinity };
 const noReply = ClientFlag.replyOff | ClientFlag.replySkip;
-/** Bytes of an error within which its code ends. */
-const longestCode = 32;
 
 export class CommandExecution {
   /** The command under way on a pod; one object for all commands of the connection. */
@@ -163,6 +161,7 @@ export class CommandExecution {
     const { server, tenant, table } = owner;
     const { metering, cache } = server;
     command.holds = undefined;
+    command.onlyHere = command.rights = command.script = undefined;
     command.action = entry.action;
     command.name = entry.fullName;
     command.transform = entry.bind === undefined ? entry.run! : this.bound(entry.bind);
@@ -204,7 +203,7 @@ export class CommandExecution {
       const done = route.executor.execute(command, reply);
       if (done instanceof Promise) this.#waitForGroup(group, done, entry);
       else {
-        // It is of the logs of all groups.
+        // A command on every pod has written to the logs of several groups.
         if (group !== undefined && !entry.everyPod) this.#evaluated(mark, group);
         this.#finish(entry, args, mark);
       }
@@ -246,7 +245,6 @@ export class CommandExecution {
   #prepareMove(entry: CommandEntry): void {
     const { command } = this;
     if (entry.bind !== undefined) prepareElsewhere(this.#owner, entry, command);
-    else command.onlyHere = command.rights = command.script = undefined;
   }
 
   /** Runs a command on the one partition that it needs; false where it takes the way of the whole table. */
@@ -266,7 +264,6 @@ export class CommandExecution {
     if (group.isHere) {
       command.table = place.number;
       command.usesSpan = false;
-      this.#prepareMove(entry);
       const done = group.execute(command, reply);
       if (done instanceof Promise) this.#waitForGroup(group, done, entry);
       else {
@@ -355,12 +352,6 @@ export class CommandExecution {
 
   /** A command that was sent is answered, from `mark` on. */
   settleSent(entry: CommandEntry, args: Arguments, mark: number, writer: RespWriter): void {
-    const { buf, pos } = writer;
-    if (mark < pos && buf[mark] === minus) {
-      this.#owner.countError(
-        buf.toString('latin1', mark + 1, Math.min(pos, mark + 1 + longestCode)),
-      );
-    }
     this.#settle(entry, args, mark, writer);
   }
 
@@ -397,10 +388,10 @@ export class CommandExecution {
     this.#settle(entry, args, mark);
   }
 
-  /** As `#block`, some time after the command has found nothing: a change meanwhile was reported to nobody. */
+  /** As `#block`, of a command that has found nothing some time ago. */
   #blockLate(entry: CommandEntry): boolean {
     const blocked = this.#block(entry, this.#owner.arguments);
-    blocked?.keysChanged();
+    if (blocked !== undefined) this.#owner.server.blocked.lookAgain(blocked);
     return blocked !== undefined;
   }
 

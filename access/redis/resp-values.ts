@@ -20,10 +20,11 @@ export function valuesOf(resp: Buffer, start: number, end: number): Uint8Array |
     if (sign === '$' || sign === '=') {
       const n = Number(line);
       if (n >= 0) {
-        if (sign === '$') values.bulk(resp, at, n);
-        else values.verbatim(resp.toString('utf8', at + textType.length, at + n));
+        const from = at;
         at += n + 2;
         if (at > end) return undefined;
+        if (sign === '$') values.bulk(resp, from, n);
+        else values.verbatim(resp.toString('utf8', from + textType.length, from + n));
         continue;
       }
     }

@@ -1,5 +1,6 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { RespWriter } from './resp-writer.ts';
+import { LongAnswer, RespWriter } from './resp-writer.ts';
 
 function written(version: number, write: (reply: RespWriter) => void): string {
   const reply = new RespWriter(8);
@@ -61,4 +62,32 @@ describe('replies', () => {
       }),
     ).toBe('+OK|:1|');
   });
+});
+
+test('a long answer can be divided anywhere, and both parts go on', () => {
+  const lengths = fc.array(fc.nat(6000), { maxLength: 6 });
+  fc.assert(
+    fc.property(lengths, lengths, fc.nat(6), (before, after, at) => {
+      const whole = new LongAnswer(undefined);
+      const texts = before.map((length, i) => String.fromCharCode(97 + i).repeat(length));
+      const marks = [0];
+      for (const text of texts) {
+        whole.text(text);
+        marks.push(whole.mark());
+      }
+      const split = Math.min(at, texts.length);
+      const rest = whole.fork(marks[split]!);
+      expect([whole.length, rest.firstByte === undefined]).toEqual([
+        marks[split],
+        split === texts.length,
+      ]);
+      for (const length of after) rest.text('x'.repeat(length));
+      whole.text('end');
+      const bulk = (text: string): string => `$${text.length}\r\n${text}\r\n`;
+      const sent = (answer: LongAnswer): string => Buffer.concat(answer.take()).toString();
+      expect(sent(whole)).toBe([...texts.slice(0, split), 'end'].map(bulk).join(''));
+      const others = after.map((length) => 'x'.repeat(length));
+      expect(sent(rest)).toBe([...texts.slice(split), ...others].map(bulk).join(''));
+    }),
+  );
 });

@@ -13,7 +13,7 @@ export const minus = 45;
 export const initialBytes = 256 * 1024;
 /** A larger buffer is released after the tick that needed it. */
 const keepBytes = 4 * 1024 * 1024;
-/** No longer answers are recorded (universal-row/once.ts), which have a few bytes less as values. */
+/** Longer answers are not recorded. The same answer takes fewer bytes as values, of which universal-row/once.ts keeps 1024. */
 const mostRecordedBytes = 2048;
 
 const wide = /[^\0-\xff]/;
@@ -327,9 +327,7 @@ export class LongAnswer extends RespWriter {
 
   #seal(): void {
     if (this.pos === 0) return;
-    this.#first ??= this.buf[0];
-    this.#parts.push({ buf: this.buf, length: this.pos });
-    this.#before += this.pos;
+    this.#add({ buf: this.buf, length: this.pos });
     this.buf = viewed(this.buf.subarray(this.pos));
     this.pos = 0;
   }
@@ -358,6 +356,35 @@ export class LongAnswer extends RespWriter {
     this.#parts.splice(index, 0, { buf: header.buf, length: header.pos });
     this.#before += header.pos;
     if (mark === 0) this.#first = header.buf[0];
+  }
+
+  override fork(mark: number): LongAnswer {
+    const own = new LongAnswer(this.keeper);
+    own.version = this.version;
+    this.#seal();
+    const moved: Part[] = [];
+    while (this.#before > mark) {
+      const { buf, length } = this.#parts.pop()!;
+      this.#before -= length;
+      const stays = Math.max(0, mark - this.#before);
+      if (stays > 0) {
+        this.#parts.push({ buf, length: stays });
+        this.#before = mark;
+      }
+      moved.push({ buf: viewed(buf.subarray(stays)), length: length - stays });
+    }
+    for (const part of moved.reverse()) own.#add(part);
+    if (mark > 0) return own;
+    this.#first = undefined;
+    own.kept = this.kept;
+    this.kept = 0;
+    return own;
+  }
+
+  #add(part: Part): void {
+    this.#first ??= part.buf[0];
+    this.#parts.push(part);
+    this.#before += part.length;
   }
 
   override valuesFrom(mark: number): Uint8Array | undefined {

@@ -17,7 +17,7 @@ import type { ConnectionHost } from './connection-host.ts';
 import { copiedBytes } from './copied-arguments.ts';
 import { outOfRequestMemory } from './held-memory.ts';
 import { readModes } from './read-mode.ts';
-import { type AnswerKeeper, LongAnswer, minus, type RespWriter } from './resp-writer.ts';
+import { type AnswerKeeper, LongAnswer, minus, RespWriter } from './resp-writer.ts';
 import { sharedSlices } from './shared-slices.ts';
 import { noLog } from './unsent-answers.ts';
 
@@ -54,6 +54,7 @@ export interface TransactionOwner extends Client, AnswerKeeper {
 const queuedBytes = '+QUEUED\r\n'.length;
 // EXEC looks at all that is queued before it begins.
 const maxQueuedCommands = 65_536;
+const handlerAnswerBytes = 256;
 const tooManyQueued = `ERR too many commands in a transaction: at most ${maxQueuedCommands}`;
 // Memory overhead of a watched key besides its bytes.
 const watchOverheadBytes = 256;
@@ -478,9 +479,14 @@ export class TransactionState {
         writer.rawBytes(answered, 0, answered.length);
         return;
       }
-      const mark = writer.mark();
-      this.#owner.handleQueued(entry, words, writer, mark);
-      answered = Buffer.from(writer.buf.subarray(mark, writer.pos));
+      // Bytes of a long answer are in several parts.
+      const own = writer instanceof LongAnswer ? new RespWriter(handlerAnswerBytes) : writer;
+      own.version = writer.version;
+      own.keeper = writer.keeper;
+      const mark = own.pos;
+      this.#owner.handleQueued(entry, words, own, mark);
+      answered = Buffer.from(own.buf.subarray(mark, own.pos));
+      if (own !== writer) writer.rawBytes(answered, 0, answered.length);
     };
   }
 }

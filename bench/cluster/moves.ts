@@ -27,7 +27,7 @@ export async function transferBench(
   let lost = 0;
   try {
     const admin = await cluster.admin(1);
-    // Each node leads once before: code that has never run there is compiled then.
+    // Each node leads once before the rounds, so that its code is compiled.
     for (let round = -cluster.numbers.length; round < rounds; round++) {
       const { group, leader } = await cluster.rows();
       const to = cluster.numbers.find((node) => node > leader) ?? cluster.numbers[0]!;
@@ -39,11 +39,11 @@ export async function transferBench(
       while ((await cluster.rows()).leader !== to) await sleep(20);
       const isOver = performance.now();
       await Promise.all(probes.map((probe) => probe.goesOn(moreWrites, withinMs)));
-      // Longer gaps than that occur without a transfer, too: those that begin once the new leader serves are not part of it.
+      // Gaps also occur without a transfer. One that begins after the new leader serves is not counted.
       (round < 0 ? first : pauses).push(
         ...probes.map((probe) => probe.longestGapSince(moment, isOver)),
       );
-      if (round >= 0) later.push(...probes.map((probe) => probe.longestGapSince(isOver)));
+      if (round >= 0) later.push(...probes.map((probe) => probe.longestGapFrom(isOver)));
       for (const probe of probes) {
         lost += await probe.lost();
         for (const [error, count] of probe.errors) {

@@ -46,6 +46,14 @@ export class Probe {
     return longestGap(this.times, moment, until);
   }
 
+  /** Of gaps that begin at or after a moment. */
+  longestGapFrom(moment: number): number {
+    return longestGap(
+      this.times.filter((at) => at >= moment),
+      moment,
+    );
+  }
+
   /** Until as many as `count` more writes were acknowledged; throws when that takes too long. */
   async goesOn(count: number, withinMs: number): Promise<void> {
     const end = performance.now() + withinMs;

@@ -154,6 +154,30 @@ test('what was answered so far goes on as a long answer', () => {
   ]);
 });
 
+test('a long answer can be divided, and both parts go on', () => {
+  for (const split of [0, 1, 2, 3]) {
+    const long = new LongValues(undefined);
+    const marks = [0];
+    for (const text of ['a', 'b', 'c']) {
+      long.text(text.repeat(3000));
+      marks.push(long.mark());
+    }
+    const rest = long.fork(marks[split]!);
+    long.text('x');
+    rest.text('y');
+    const told = (one: LongValues): string[] => {
+      const { calls, reply } = recording();
+      for (const part of one.take()) copyValues(new WireReader(part), reply);
+      return calls.map((call) => (call as string[])[1]!.slice(0, 1));
+    };
+    const all = ['a', 'b', 'c'];
+    expect([told(long), told(rest)]).toEqual([
+      [...all.slice(0, split), 'x'],
+      [...all.slice(split), 'y'],
+    ]);
+  }
+});
+
 test('bytes that are no values are refused, and nothing is read past their end', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {

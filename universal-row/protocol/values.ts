@@ -270,6 +270,31 @@ export class LongValues extends ValueWriter {
     this.#before += header.pos;
   }
 
+  override fork(mark: number): LongValues {
+    const own = new LongValues(this.keep);
+    own.version = this.version;
+    this.#seal();
+    const moved: Buffer[] = [];
+    while (this.#before > mark) {
+      const part = this.#parts.pop()!;
+      this.#before -= part.length;
+      const stays = Math.max(0, mark - this.#before);
+      if (stays > 0) {
+        this.#parts.push(part.subarray(0, stays));
+        this.#before = mark;
+      }
+      moved.push(part.subarray(stays));
+    }
+    for (const part of moved.reverse()) {
+      own.#parts.push(part);
+      own.#before += part.length;
+    }
+    if (mark > 0) return own;
+    own.kept = this.kept;
+    this.kept = 0;
+    return own;
+  }
+
   override valuesFrom(mark: number): Uint8Array | undefined {
     return mark < this.#before ? undefined : super.valuesFrom(mark - this.#before);
   }

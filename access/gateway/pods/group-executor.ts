@@ -390,7 +390,7 @@ export class GroupExecutor implements Executor {
   /** Runs the attempt on the leader, and waits while there is none. */
   async #find(attempt: Attempt, reply: Reply): Promise<Reply | void> {
     const { first } = attempt;
-    // Groups that have taken over the rows may add to it before the caller can set it.
+    // Groups that have taken over the rows may add to `holds` before the caller can set it.
     first.holds ??= [];
     // With a number the command was sent before, and its sender releases the number.
     if (!attempt.isOnce || first.once !== undefined) {

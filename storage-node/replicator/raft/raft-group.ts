@@ -270,11 +270,11 @@ export class RaftGroup implements ProposalLog {
     this.#p.touch();
   }
 
-  /** See `StrongReads.addLeading`. Asks no other replica. */
-  whenLeading(then: (isLeading: boolean) => void): void {
-    if (this.#closed) return then(false);
+  /** See `StrongReads.whenLeading`. Asks no other replica. */
+  whenLeading(then: () => void): void {
+    if (this.#closed) return;
     this.#quiescence.active();
-    if (!this.#reads.addLeading(this.#ticks + this.#p.limits.readTicks, then)) this.#p.time();
+    this.#reads.whenLeading(then);
   }
 
   /**

@@ -337,6 +337,9 @@ export class RaftLog implements PartitionLog {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    // It begins to lead no more. Commands that wait for that are refused.
+    this.#stint++;
+    this.#listener?.resume?.();
     this.#options.pod.closeGroup(this.#options.group);
     await this.#chain;
     await this.#installEnded();
@@ -570,9 +573,7 @@ export class RaftLog implements PartitionLog {
   /** Begins to lead once all that earlier leaders have committed is applied. */
   #lead(stint: number): void {
     if (stint !== this.#stint) return;
-    this.#group!.whenLeading((isLeading) => {
-      if (stint !== this.#stint) return;
-      if (!isLeading) return this.#later(() => this.#lead(stint));
+    this.#group!.whenLeading(() => {
       this.#tell(() => {
         if (stint === this.#stint) this.#tellRole('leader');
       });

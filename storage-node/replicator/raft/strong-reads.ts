@@ -30,8 +30,8 @@ export class StrongReads {
   readonly #p: StrongReadsParts;
   readonly #barriers: ReadBarriers;
   readonly #rounds: ReadRounds;
-  /** Those who wait until this replica leads. */
-  #leading: { then: (isLeading: boolean) => void; failsAt: number }[] = [];
+  /** Those who wait until this leader has applied an entry of its term. */
+  #leading: (() => void)[] = [];
 
   constructor(parts: StrongReadsParts) {
     this.#p = parts;
@@ -75,30 +75,18 @@ export class StrongReads {
   }
 
   /**
-   * Calls back with true once this leader has applied an entry of its term, and with it all that was committed before: a
-   * majority has followed it since its election. With false when the role changes before, or that takes too long. True when
-   * it has called back at once.
+   * Calls back once this leader has applied an entry of its term, and with it all that was committed before: a majority has
+   * followed it since its election. Never if its role changes before.
    */
-  addLeading(failsAt: number, then: (isLeading: boolean) => void): boolean {
-    if (this.#isLeading) {
-      then(true);
-      return true;
-    }
-    this.#leading.push({ then, failsAt });
-    return false;
+  whenLeading(then: () => void): void {
+    if (this.#isLeading) then();
+    else this.#leading.push(then);
   }
 
   get #isLeading(): boolean {
     const { applier, log, state } = this.#p;
     const { role, term } = state();
     return role === Role.leader && applier.term === term && !log.isInstalling;
-  }
-
-  #tellLeading(isLeading: boolean, tick = Infinity): void {
-    if (this.#leading.length === 0) return;
-    const told = this.#leading.filter(({ failsAt }) => failsAt <= tick);
-    this.#leading = this.#leading.filter(({ failsAt }) => failsAt > tick);
-    for (const { then } of told) then(isLeading);
   }
 
   /** Sends the due questions at the end of an event-loop tick. */
@@ -152,11 +140,13 @@ export class StrongReads {
   applied(): void {
     const { applier, log } = this.#p;
     if (!log.isInstalling) this.#barriers.applied(applier.index);
-    if (this.#leading.length > 0 && this.#isLeading) this.#tellLeading(true);
+    if (this.#leading.length > 0 && this.#isLeading) {
+      for (const then of this.#leading.splice(0)) then();
+    }
   }
 
   roleChanged(): void {
-    this.#tellLeading(false);
+    this.#leading = [];
     this.#askEngine(Infinity);
     this.#barriers.askAgain();
   }
@@ -168,11 +158,10 @@ export class StrongReads {
       this.#askEngine(tick);
     }
     this.#barriers.expire(tick);
-    this.#tellLeading(false, tick);
   }
 
   close(): void {
-    this.#tellLeading(false);
+    this.#leading = [];
     this.#askEngine(Infinity);
     this.#barriers.expire(Infinity);
   }
