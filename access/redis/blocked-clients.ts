@@ -199,7 +199,7 @@ export class BlockedClients {
     }
   }
 
-  /** A command that waits now has found nothing some time ago: a change since then was reported to nobody. */
+  /** For a command that was added some time after it had found nothing. No observer has heard of changes in between. */
   lookAgain(command: WaitingCommand): void {
     for (const queue of command.queues) {
       if (!command.isShared) this.#changed(queue);

@@ -178,7 +178,7 @@ export class CommandExecution {
       const refusal = server.otherPods.refusal(command, route.executor);
       if (refusal !== undefined) {
         reply.error(refusal);
-        this.#settle(entry, args, mark);
+        this.settle(entry, args, mark);
         return;
       }
       command.holds = [];
@@ -223,7 +223,7 @@ export class CommandExecution {
     this.#prepareMove(entry);
     if (group === undefined && remote !== undefined && command.onlyHere !== undefined) {
       reply.error(command.onlyHere);
-      this.#settle(entry, args, mark);
+      this.settle(entry, args, mark);
       return;
     }
     const isElsewhere = remote !== undefined || group !== undefined;
@@ -350,11 +350,6 @@ export class CommandExecution {
     return true;
   }
 
-  /** A command that was sent is answered, from `mark` on. */
-  settleSent(entry: CommandEntry, args: Arguments, mark: number, writer: RespWriter): void {
-    this.#settle(entry, args, mark, writer);
-  }
-
   settleRun(run: AnsweredRun): void {
     const { entry, kept, from, to, mark } = run;
     const owner = this.#owner;
@@ -385,7 +380,7 @@ export class CommandExecution {
     const { server, closed } = this.#owner;
     const mayBlock = entry.blocks !== undefined && server.writer.pos === mark && !closed;
     if (mayBlock && this.#block(entry, args) !== undefined) return;
-    this.#settle(entry, args, mark);
+    this.settle(entry, args, mark);
   }
 
   /** As `#block`, of a command that has found nothing some time ago. */
@@ -458,7 +453,7 @@ export class CommandExecution {
   // ---- counts and charges
 
   /** Counts and times a command that has answered, and drops an answer that the client does not want. */
-  #settle(
+  settle(
     entry: CommandEntry,
     args: Arguments,
     mark: number,

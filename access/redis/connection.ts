@@ -557,7 +557,7 @@ export class Connection
       if (hold === undefined) server.tick.evaluated(mark, noLog);
       else hold();
     }
-    this.#execution.settleSent(entry, args, mark, writer ?? server.writer);
+    this.#execution.settle(entry, args, mark, writer);
   }
 
   settleRun(run: AnsweredRun, isAside = false): void {

@@ -440,7 +440,8 @@ export class SentCommands implements LaneUser {
     const owner = this.#owner;
     const group = this.#group!;
     while (this.#next < this.#kept.count && !owner.closed) {
-      // Commands that no leader can have run before need no number: their answers are held, and none waits for the log of the last.
+      // Commands that no leader can have run before need no number. They do not wait for the log one by one: each answer waits
+      // with the tick that sends it.
       const isHere = this.#mayBeDone && group.isHere;
       if (!(await (isHere ? this.#runHere(group) : this.#runOne(group)))) {
         // The request has waited its full time: the others must not wait again.

@@ -27,7 +27,7 @@ export async function transferBench(
   let lost = 0;
   try {
     const admin = await cluster.admin(1);
-    // Each node leads once before the rounds, so that its code is compiled.
+    // Each node leads once before the rounds: the first time takes longer.
     for (let round = -cluster.numbers.length; round < rounds; round++) {
       const { group, leader } = await cluster.rows();
       const to = cluster.numbers.find((node) => node > leader) ?? cluster.numbers[0]!;

@@ -98,7 +98,7 @@ export class GroupCommit {
         // What was written meanwhile is no older than this sync.
         if (this.#oldestAt !== Infinity) this.#oldestAt = wal.endLsn > target ? began : Infinity;
       }
-      // Another sync, as that of a full segment, may have covered it. The pod would tick for it for ever.
+      // Another sync, as of a full segment, may have covered the oldest write. The pod ticks while `#oldestAt` is set.
       if (wal.endLsn <= wal.durableLsn) this.#oldestAt = Infinity;
       const durable = this.#waiting.findIndex((one) => one.lsn > wal.durableLsn);
       const done = this.#waiting.splice(0, durable < 0 ? this.#waiting.length : durable);

@@ -337,7 +337,7 @@ export class RaftLog implements PartitionLog {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    // It begins to lead no more. Commands that wait for that are refused.
+    // A replica that was elected does not begin to lead any more. Commands that wait for that are refused.
     this.#stint++;
     this.#listener?.resume?.();
     this.#options.pod.closeGroup(this.#options.group);
