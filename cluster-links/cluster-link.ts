@@ -32,15 +32,15 @@ export interface LinkContext {
   encryption?: 'remote' | 'always';
   /** Milliseconds a peer has for its handshake. */
   helloMs?: number;
-  /** Milliseconds without a byte after which a peer counts as gone. */
-  silenceMs?: number;
+  /** Milliseconds without a byte after which a peer counts as gone; 1,700 unless given. */
+  silenceMs?: number | undefined;
 }
 
 export const minSecretBytes = 16;
 export const defaultHelloMs = 5000;
 /** Together with the interval between pings, a dead peer is detected in less than two seconds. */
 const defaultSilenceMs = 1700;
-const pingMs = 250;
+const leastPingMs = 250;
 /** Pings that a suspected peer has missed when its link is ended. */
 const suspectPings = 2;
 /** Time a socket has for sending its last bytes. */
@@ -71,7 +71,7 @@ interface ClusterLinkOptions {
   socket: Socket;
   handshake: ClientHandshake | ServerHandshake;
   silenceMs: number | undefined;
-  /** Interval between pings, milliseconds; 250 unless given. Links with the same one share a timer. */
+  /** Interval between pings, milliseconds; four to eight in `silenceMs` unless given. Links with the same one share a timer. */
   pingMs?: number | undefined;
   /** Throws a `HelloError` for a peer that is not served. */
   serviceFor: (peer: LinkPeer) => LinkService;
@@ -113,7 +113,8 @@ export class ClusterLink {
     this.#options = options;
     this.#socket = socket;
     this.#silenceMs = options.silenceMs ?? defaultSilenceMs;
-    this.#everyMs = Math.min(options.pingMs ?? pingMs, this.#silenceMs / 4);
+    const usual = Math.max(leastPingMs, this.#silenceMs / 8);
+    this.#everyMs = Math.min(options.pingMs ?? usual, this.#silenceMs / 4);
     this.#reader = new FrameReader(
       (type, stream, buf, start, end) => this.#frame(type, stream, buf, start, end),
       maxHelloBytes,

@@ -15,6 +15,8 @@ import type { TableHolds } from './table-holds.ts';
 import type { TableRulesByNumber } from './table-rules.ts';
 
 const tickMs = 50;
+/** A pod at rest has one round in so many: a node may have thousands of pods. */
+const restTicks = 5;
 // Rows whose expiry is due are dropped in slices this large, so that no other command waits for long.
 const expirySlice = 200;
 const backgroundBudgetMs = 1;
@@ -43,6 +45,11 @@ export class PodMaintenance {
   #expiring: number[] = [];
   #timer: NodeJS.Timeout | undefined;
   #waits = false;
+  /** Whether some rows have an expiry, as of the last round. */
+  #expires = false;
+  /** The pod's ticks until the last round, if that has found nothing to do. */
+  #restsSince: number | undefined;
+  #skipped = 0;
   readonly #request = batchRequest(backgroundWork, () => {
     this.#waits = false;
     if (this.#timer !== undefined) this.maintain();
@@ -64,7 +71,8 @@ export class PodMaintenance {
 
   #maintainOnceAdmitted(): void {
     if (this.#waits) return;
-    const { admission, clock } = this.#options;
+    const { admission, clock, tick } = this.#options;
+    if (tick.count === this.#restsSince && ++this.#skipped < restTicks) return;
     const result = admission?.admit(this.#request, clock.monotonic()) ?? 'admitted';
     if (result === 'admitted') this.maintain();
     else this.#waits = true;
@@ -74,14 +82,18 @@ export class PodMaintenance {
   maintain(): void {
     const { tick, clock, checkpoints, steps, memory } = this.#options;
     const startedAt = clock.monotonic();
+    const { count } = tick;
     this.#expire();
     // Ends a tick opened here, or by a command whose client is gone: otherwise its time would stay
     // `now` for later commands.
     if (tick.isOpen) tick.end();
-    tick.engine.background(backgroundBudgetMs);
+    const hasMore = tick.engine.background(backgroundBudgetMs);
     tick.unclaimed.reset();
     memory.check();
     checkpoints.makeIfDue();
+    const hasWork = hasMore || this.#expires || this.#expiring.length > 0 || tick.count !== count;
+    this.#restsSince = hasWork ? undefined : count;
+    this.#skipped = 0;
     steps?.ended(startedAt, clock.monotonic(), maintenance);
   }
 
@@ -91,7 +103,10 @@ export class PodMaintenance {
     if (tick.writeFailure !== undefined || tick.replica?.isShut === true) return;
     if (tick.keepsExpired) return;
     const deadline = performance.now() + expiryBudgetMs;
-    if (this.#expiring.length === 0) this.#expiring = tick.engine.tables();
+    if (this.#expiring.length === 0) {
+      this.#expiring = tick.engine.tables();
+      this.#expires = false;
+    }
     // Where there are thousands of tables, a round takes several ticks.
     for (let left = this.#expiring.length; left > 0; left--) {
       const table = this.#expiring.pop()!;
@@ -102,6 +117,7 @@ export class PodMaintenance {
       if (rules.isFilling === true || tick.marks?.mayShut({ table }) === true) continue;
       if (holds.isHeld(table)) continue;
       while (tick.engine.table(table).expiringRows !== 0) {
+        this.#expires = true;
         const dropped = this.#expireSlice(table);
         if (dropped < expirySlice || performance.now() > deadline) break;
       }

@@ -48,6 +48,8 @@ export class PodTick {
   readonly unclaimed = new RowWork();
   now = 0;
   isOpen = false;
+  /** Ticks so far. */
+  count = 0;
   /** See `LocalPod.lastPosition`. */
   lastPosition = 0;
   /** Where the log's writer is when the tick is to end: its entry has room for one more command. */
@@ -143,6 +145,7 @@ export class PodTick {
 
   open(): void {
     this.isOpen = true;
+    this.count++;
     const now = this.#clock.now();
     this.now = this.replica === undefined ? now : this.replica.time(now);
     this.tx.refresh();

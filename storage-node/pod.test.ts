@@ -420,21 +420,28 @@ test('writes that need memory are refused when there is none left, others are no
   expect(f.run('put b 1')).toBe('OK');
 });
 
+const openAdmission: PodAdmission = {
+  beginTick: () => {},
+  admit: () => 'admitted',
+  requeue: () => {},
+  leave: () => false,
+  charge: () => {},
+  spent: () => {},
+  isContended: () => false,
+  isSliceOver: () => false,
+};
+
 test('maintenance is queued once while tenants have the thread, and applies the memory limit when it runs', async () => {
   vi.useFakeTimers({ toFake: ['setInterval'] });
   const queue: PodRequest[] = [];
   const admission: PodAdmission = {
-    beginTick: () => {},
+    ...openAdmission,
     admit: (request) => {
       queue.push(request);
       return 'queued';
     },
     requeue: (request) => void queue.push(request),
-    leave: () => false,
-    charge: () => {},
-    spent: () => {},
     isContended: () => true,
-    isSliceOver: () => false,
   };
   const f = await PodFixture.open({ admission });
   try {
@@ -452,6 +459,37 @@ test('maintenance is queued once while tenants have the thread, and applies the 
     f.pod.maxMemoryBytes = 1024 * 1024;
     queue.pop()!.resume(true);
     expect(f.run('put c 1')).toBe('OK');
+  } finally {
+    vi.useRealTimers();
+    await f.pod.close();
+  }
+});
+
+test('a pod at rest is looked after less often, until something happens or a row has an expiry', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval'] });
+  let rounds = 0;
+  const admission = { ...openAdmission, admit: () => (rounds++, 'admitted' as const) };
+  const f = await PodFixture.open({ admission });
+  const roundsIn = (ms: number): number => {
+    rounds = 0;
+    vi.advanceTimersByTime(ms);
+    return rounds;
+  };
+  try {
+    f.pod.start();
+    f.runAll('put a 1', 'put b 1');
+    f.pod.endTick();
+    expect(roundsIn(100)).toBe(1);
+    expect(roundsIn(1000)).toBe(4);
+    f.run('get a');
+    f.pod.endTick();
+    expect(roundsIn(50)).toBe(1);
+    f.run('expire a 1000100');
+    f.pod.endTick();
+    expect(roundsIn(1000)).toBe(20);
+    f.clock.time += 200;
+    expect(roundsIn(50)).toBe(1);
+    expect(f.pod.tableSize(0)).toEqual({ rows: 1, expiring: 0 });
   } finally {
     vi.useRealTimers();
     await f.pod.close();

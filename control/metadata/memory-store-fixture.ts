@@ -24,13 +24,19 @@ export class MemoryStore implements DocumentStore {
   }
 
   async list(collection: string): Promise<StoredDocument[]> {
-    const { documents } = await this.snapshot();
-    return documents.filter((document) => document.collection === collection);
+    return this.copyOf(collection);
+  }
+
+  copyOf(collection: string): StoredDocument[] {
+    return this.#all().filter((document) => document.collection === collection);
   }
 
   async snapshot(): Promise<Snapshot> {
-    const documents = [...this.#documents.values()].map((document) => structuredClone(document));
-    return { revision: this.revision, documents };
+    return { revision: this.revision, documents: this.#all() };
+  }
+
+  #all(): StoredDocument[] {
+    return [...this.#documents.values()].map((document) => structuredClone(document));
   }
 
   async changes(after: number): Promise<DocumentChange[]> {

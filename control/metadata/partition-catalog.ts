@@ -66,6 +66,8 @@ export type PartitionOrder =
   | { readonly kind: 'convert'; readonly model: TableModel };
 
 const watchEveryMs = 50;
+/** How often a node of a cluster looks whether changes are its to make now. */
+const takeOverMs = 1000;
 
 export class PartitionCatalog {
   readonly #tables: TableCatalog;
@@ -74,6 +76,7 @@ export class PartitionCatalog {
   readonly #watched = new Map<number, Promise<void>>();
   #holder: PartitionHolder | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #soon: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(tables: TableCatalog, report: (message: string) => void) {
@@ -86,8 +89,17 @@ export class PartitionCatalog {
     this.#holder = holder;
     this.#resume();
     if (holder.runs === undefined) return;
-    this.#timer = setInterval(() => this.#resume(), watchEveryMs);
+    this.#tables.onChange(() => this.#resumeSoon());
+    this.#timer = setInterval(() => this.#resume(), takeOverMs);
     this.#timer.unref();
+  }
+
+  #resumeSoon(): void {
+    if (this.#closed || this.#holder?.runs === undefined) return;
+    this.#soon ??= setTimeout(() => {
+      this.#soon = undefined;
+      this.#resume();
+    }, watchEveryMs).unref();
   }
 
   #resume(): void {
@@ -180,7 +192,10 @@ export class PartitionCatalog {
         this.#failures.set(id, message);
         this.#report(`a change of partitions of table ${id} failed: ${message}`);
       })
-      .finally(() => this.#watched.delete(id));
+      .finally(() => {
+        this.#watched.delete(id);
+        this.#resumeSoon();
+      });
     this.#watched.set(id, done);
   }
 
@@ -216,6 +231,7 @@ export class PartitionCatalog {
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#timer);
+    clearTimeout(this.#soon);
     await Promise.all(this.#watched.values());
   }
 }

@@ -128,6 +128,11 @@ export class TableCatalog {
     return this.#documents.defaultModel;
   }
 
+  /** Calls the listener after each change of `definitions`, those of other nodes as well. One listener at a time. */
+  onChange(listener: () => void): void {
+    this.#documents.onChange = listener;
+  }
+
   /** By ascending number, those beyond the databases a client can name as well. */
   definitions(): TableDefinition[] {
     return [...this.#documents.tables.values()]

@@ -24,6 +24,8 @@ export interface StoredTable {
 export class TableDocuments {
   readonly tables = new Map<number, StoredTable>();
   readonly revisions = new Map<number, number>();
+  /** Called after each change of `tables`. */
+  onChange: () => void = () => {};
   readonly #store: DocumentStore;
   #defaults: { model: TableModel; revision: number };
 
@@ -53,6 +55,7 @@ export class TableDocuments {
       this.tables.set(table.definition.id, table);
       this.revisions.set(table.definition.id, revision);
     }
+    this.onChange();
     if (defaults === undefined) return false;
     const { model } = defaults.body as unknown as { model: TableModel };
     this.#defaults = { model, revision: defaults.revision };
@@ -80,6 +83,7 @@ export class TableDocuments {
       this.tables.set(table.definition.id, table);
       this.revisions.set(table.definition.id, revisions[i]!);
     });
+    this.onChange();
   }
 
   async remove(id: number): Promise<void> {
@@ -90,5 +94,6 @@ export class TableDocuments {
     }
     this.tables.delete(id);
     this.revisions.delete(id);
+    this.onChange();
   }
 }

@@ -4,7 +4,11 @@ import { join } from 'node:path';
 import type { LinkContext } from '../../cluster-links/cluster-link.ts';
 import type { ClusterListener } from '../../cluster-links/cluster-listener.ts';
 import type { NodeDefinition } from '../../contracts/cluster.ts';
-import { type Json, MetadataUnavailable } from '../../control/metadata/document-store.ts';
+import {
+  type Json,
+  MetadataUnavailable,
+  type StoredDocument,
+} from '../../control/metadata/document-store.ts';
 import { ReplicatedDocumentStore } from '../../control/metadata/replicated/replicated-document-store.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { firstPosition, joiningPosition } from '../../storage-node/replicator/raft/log-position.ts';
@@ -205,6 +209,10 @@ export class ClusterMember implements ClusterMetadata {
 
   get isClosed(): boolean {
     return this.#isClosed;
+  }
+
+  copyOf(collection: string): StoredDocument[] {
+    return this.#store.local(collection);
   }
 
   get store(): ReplicatedDocumentStore {

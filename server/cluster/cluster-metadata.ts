@@ -5,7 +5,7 @@
 // copy of the metadata, and stays a member of group 1, which keeps them, until it is removed.
 
 import type { NodeAddresses, NodeDefinition, NodeRole } from '../../contracts/cluster.ts';
-import type { DocumentStore, Json } from '../../control/metadata/document-store.ts';
+import type { DocumentStore, Json, StoredDocument } from '../../control/metadata/document-store.ts';
 
 /** Identity of a node. Kept in a file of its data directory from the moment it joins a cluster. */
 export interface NodeIdentity {
@@ -50,6 +50,8 @@ export interface ClusterMetadataOptions {
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
   /** Milliseconds without a link after which a voter of the metadata is replaced by another node; five minutes if absent. */
   replaceVoterMs?: () => number;
+  /** See `LinkContext`. */
+  silenceMs?: number | undefined;
   /** For tests: times of the consensus. */
   tickMs?: number;
   electionTicks?: number;
@@ -123,6 +125,8 @@ export interface ClusterMetadata {
    * this node's copy after a wait of some seconds. Writes are refused then.
    */
   readonly store: DocumentStore;
+  /** Documents of a collection as this node's copy has them; asks no other node. */
+  copyOf(collection: string): StoredDocument[];
 
   /** Whether this node leads the metadata. The controller of the cluster runs on that node. */
   readonly isLeader: boolean;

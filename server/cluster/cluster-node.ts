@@ -40,6 +40,8 @@ interface ClusterNodeOptions {
   planes: Planes;
   /** Groups are placed once there are so many nodes. */
   leastNodes: number;
+  /** See `LinkContext`. */
+  silenceMs: number | undefined;
   report: (message: string) => void;
 }
 
@@ -73,7 +75,7 @@ export class ClusterNode implements ClusterAdmin {
 
   /** Settings with which a plane starts. */
   planeCluster(plane: 'redis' | 'influx'): PlaneCluster {
-    const { metadata, secret, config } = this.#options;
+    const { metadata, secret, silenceMs, config } = this.#options;
     const { listen } = clusterAddresses(config.all())!;
     const { cluster, node, incarnation } = metadata.identity;
     return {
@@ -85,6 +87,7 @@ export class ClusterNode implements ClusterAdmin {
       port: listen.port + clusterPorts[plane],
       view: this.#feed.view,
       maxWriteBytes: config.get('cluster.max-entry-bytes'),
+      silenceMs,
     };
   }
 

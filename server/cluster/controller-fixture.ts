@@ -6,14 +6,22 @@ import type {
   NodeState,
   ReplicaStatus,
 } from '../../contracts/cluster.ts';
-import type { Json } from '../../control/metadata/document-store.ts';
+import type { Json, StoredDocument } from '../../control/metadata/document-store.ts';
 import { MemoryStore } from '../../control/metadata/memory-store-fixture.ts';
 import type { ClusterMetadata, ClusterStatus } from './cluster-metadata.ts';
 import { groupQuestions, type TransferOrder } from './group-questions.ts';
 
 type Metadata = Pick<
   ClusterMetadata,
-  'store' | 'isLeader' | 'onLeader' | 'nodes' | 'onNodes' | 'onReachable' | 'status' | 'ask'
+  | 'store'
+  | 'copyOf'
+  | 'isLeader'
+  | 'onLeader'
+  | 'nodes'
+  | 'onNodes'
+  | 'onReachable'
+  | 'status'
+  | 'ask'
 >;
 
 export class FakeMetadata implements Metadata {
@@ -60,6 +68,10 @@ export class FakeMetadata implements Metadata {
   setLeader(isLeader: boolean): void {
     this.isLeader = isLeader;
     for (const listener of this.#leaderListeners) listener(isLeader, isLeader ? 1 : 2);
+  }
+
+  copyOf(collection: string): StoredDocument[] {
+    return this.store.copyOf(collection);
   }
 
   onLeader(listener: (isLeader: boolean, leader: number) => void): () => void {

@@ -15,7 +15,7 @@ import { groupQuestions, type TransferOrder } from './group-questions.ts';
 interface ControllerOptions {
   metadata: Pick<
     ClusterMetadata,
-    'store' | 'isLeader' | 'onLeader' | 'onNodes' | 'onReachable' | 'status' | 'ask'
+    'store' | 'copyOf' | 'isLeader' | 'onLeader' | 'onNodes' | 'onReachable' | 'status' | 'ask'
   >;
   /** As they are on this node now. */
   catalogs: () => Catalogs;
@@ -106,10 +106,10 @@ export class Controller {
     this.#schedule(pauseMs);
   }
 
-  /** Looks, plans and changes once. Rejects when the metadata or their leader are out of reach. */
+  /** Looks, plans and changes once. Rejects when a change of the metadata fails. */
   async round(): Promise<{ changes: GroupChange[]; groups: number }> {
     const { metadata, policy } = this.#options;
-    const documents = await GroupDocuments.read(metadata.store);
+    const documents = GroupDocuments.copied(metadata);
     const state = await this.#state(documents);
     const changes = plan(state, policy(), this.#now());
     // A former leader must not decide.

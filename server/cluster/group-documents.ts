@@ -13,6 +13,7 @@ import type {
   Json,
   StoredDocument,
 } from '../../control/metadata/document-store.ts';
+import type { ClusterMetadata } from './cluster-metadata.ts';
 import { replicaId } from '../../storage-node/replicator/raft/replica-id.ts';
 
 export const groupsCollection = 'groups';
@@ -42,11 +43,11 @@ export class GroupDocuments {
     this.#moves = moves;
   }
 
-  static async read(store: DocumentStore): Promise<GroupDocuments> {
-    // Before the groups: groups that another controller creates in between are a conflict then.
-    const counted = await store.get(counter.collection, counter.id);
-    const groups = await store.list(groupsCollection);
-    return new GroupDocuments(store, counted, groups, await store.list(movesCollection));
+  /** From this node's copy: where it is not the latest, a change is a conflict. */
+  static copied(metadata: Pick<ClusterMetadata, 'store' | 'copyOf'>): GroupDocuments {
+    const counted = metadata.copyOf(counter.collection).find(({ id }) => id === counter.id);
+    const groups = metadata.copyOf(groupsCollection);
+    return new GroupDocuments(metadata.store, counted, groups, metadata.copyOf(movesCollection));
   }
 
   get groups(): GroupDefinition[] {

@@ -34,11 +34,12 @@ const lookMs = 3000;
 export async function openClusterMetadata(
   options: ClusterMetadataOptions,
 ): Promise<ClusterMetadata> {
-  const { directory, listen, secret, report } = options;
+  const { directory, listen, secret, silenceMs, report } = options;
   const identity = IdentityFile.open(directory);
   const context: LinkContext = {
     identity: { cluster: '', node: '', incarnation: 0, level: 1 },
     secret,
+    silenceMs,
   };
   const listener = new ClusterListener(context, report);
   await listener.listen(listen.host, listen.port);

@@ -66,7 +66,7 @@ export function isNotLed(error: unknown): boolean {
 
 /** So long a partition stays frozen before it is asked whether it was closed, and served again if not. */
 const mostFrozenMs = 1000;
-const watchEveryMs = 100;
+const watchEveryMs = 250;
 
 export class ClusterPartitions {
   readonly #options: ClusterPartitionsOptions;

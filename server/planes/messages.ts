@@ -76,6 +76,8 @@ export interface PlaneCluster {
   view: ClusterView;
   /** Most bytes that a command may write. */
   maxWriteBytes: number;
+  /** See `LinkContext`. */
+  silenceMs?: number | undefined;
 }
 
 export interface ConfigChange {

@@ -122,6 +122,7 @@ export class PlaneGroups<P extends ReplicaPod> {
     const context: LinkContext = {
       identity: { cluster: String(cluster), node: String(node), incarnation, level: 1 },
       secret: Buffer.from(secret),
+      silenceMs: data.silenceMs,
     };
     const listener = new ClusterListener(context, report);
     await listener.listen(host, port);

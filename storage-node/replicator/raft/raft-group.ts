@@ -264,8 +264,11 @@ export class RaftGroup implements ProposalLog {
 
   readBarrier(then: (isSafe: boolean) => void): void {
     if (this.#closed) return then(false);
+    const isAnswered = this.#reads.add(this.#ticks + this.#p.limits.readTicks, then);
+    // A single voter leads for good, asleep or not.
+    if (isAnswered && this.#reads.isSoleVoter) return;
     this.#quiescence.active();
-    if (this.#reads.add(this.#ticks + this.#p.limits.readTicks, then)) return;
+    if (isAnswered) return;
     this.#p.time();
     this.#p.touch();
   }

@@ -44,6 +44,12 @@ export class StrongReads {
     return this.#barriers.count + this.#rounds.count + this.#leading.length;
   }
 
+  get isSoleVoter(): boolean {
+    const { applier, replica } = this.#p;
+    const { voters, outgoing } = applier.conf;
+    return outgoing.length === 0 && voters.length === 1 && voters[0] === replica;
+  }
+
   /** True when it has called back at once. */
   add(failsAt: number, then: (isSafe: boolean) => void): boolean {
     const leadership = this.#leadership;
@@ -51,9 +57,7 @@ export class StrongReads {
       this.#barriers.add(failsAt, then);
       return false;
     }
-    const { voters, outgoing } = leadership.conf;
-    const isAlone = outgoing.length === 0 && voters.length === 1 && voters[0] === this.#p.replica;
-    if (isAlone || this.#hasLease(leadership.term)) {
+    if (this.isSoleVoter || this.#hasLease(leadership.term)) {
       return this.addAt(leadership.commit, failsAt, then);
     }
     this.#rounds.add(failsAt, then);
@@ -107,10 +111,8 @@ export class StrongReads {
    * is committed. Entries of an earlier process may be committed without its knowledge.
    */
   get isEngineBehind(): boolean {
-    const { applier, engine, handle, replica } = this.#p;
-    const { voters, outgoing } = applier.conf;
-    const isAlone = outgoing.length === 0 && voters.length === 1 && voters[0] === replica;
-    return isAlone && applier.term !== engine.status(handle).term;
+    const { applier, engine, handle } = this.#p;
+    return this.isSoleVoter && applier.term !== engine.status(handle).term;
   }
 
   /** A question or an answer; false for any other message. */
