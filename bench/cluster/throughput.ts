@@ -141,14 +141,15 @@ async function comparePuts(
 ): Promise<Figure[]> {
   const rates: number[][] = [[], []];
   const figures: Figure[] = [];
-  for (let round = 0; round < options.rounds; round++) {
+  // The first round is a warm-up: code of both is loaded, and ours compiled.
+  for (let round = 0; round <= options.rounds; round++) {
     for (const [i, { kind, addresses, pids }] of subjects.entries()) {
       const before = pids.map(cpuSeconds);
       const load = ['-kind', kind, '-addresses', addresses.join(','), '-bytes', String(bytes)];
       const size = ['-clients', String(options.clients), '-seconds', String(options.seconds)];
       const puts = JSON.parse(await output(program, [...load, ...size])) as Puts;
-      rates[i]!.push(puts.puts / puts.seconds);
-      if (round + 1 < options.rounds) continue;
+      if (round > 0) rates[i]!.push(puts.puts / puts.seconds);
+      if (round < options.rounds) continue;
       const servers = pids.reduce((sum, pid, at) => sum + cpuSeconds(pid) - before[at]!, 0);
       const name = `${bytes} B, ${i === 0 ? 'polyrow' : 'etcd'}`;
       figures.push(
