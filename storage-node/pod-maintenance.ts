@@ -100,8 +100,12 @@ export class PodMaintenance {
   #expire(): void {
     const { tick, tables, holds } = this.#options;
     // On followers, expired rows are dropped by the leader's entries.
-    if (tick.writeFailure !== undefined || tick.replica?.isShut === true) return;
-    if (tick.keepsExpired) return;
+    const isShut = tick.writeFailure !== undefined || tick.replica?.isShut === true;
+    if (isShut || tick.keepsExpired) {
+      this.#expiring = [];
+      this.#expires = false;
+      return;
+    }
     const deadline = performance.now() + expiryBudgetMs;
     if (this.#expiring.length === 0) {
       this.#expiring = tick.engine.tables();

@@ -30,6 +30,8 @@ export type PartitionChangeStatus =
 export interface PartitionHolder {
   /** In a cluster: whether changes are carried out by this node. */
   runs?(): boolean;
+  /** In a cluster: calls the listener when that may be another one. */
+  onRuns?(listener: () => void): void;
   /** In a cluster: why no change can be begun now. */
   refusal?(): string | undefined;
   /** Begins the change given in the table's placement. A change in progress continues. */
@@ -66,8 +68,8 @@ export type PartitionOrder =
   | { readonly kind: 'convert'; readonly model: TableModel };
 
 const watchEveryMs = 50;
-/** How often a node of a cluster looks whether changes are its to make now. */
-const takeOverMs = 1000;
+/** Between two looks at all definitions, beside those that follow a change of them. */
+const lookMs = 1000;
 
 export class PartitionCatalog {
   readonly #tables: TableCatalog;
@@ -90,7 +92,8 @@ export class PartitionCatalog {
     this.#resume();
     if (holder.runs === undefined) return;
     this.#tables.onChange(() => this.#resumeSoon());
-    this.#timer = setInterval(() => this.#resume(), takeOverMs);
+    holder.onRuns?.(() => this.#resumeSoon());
+    this.#timer = setInterval(() => this.#resume(), lookMs);
     this.#timer.unref();
   }
 
@@ -205,7 +208,7 @@ export class PartitionCatalog {
     await holder.begin(definition);
     for (;;) {
       const status = await holder.status(id);
-      if (this.#closed || status.state === 'done') return;
+      if (this.#closed || status.state === 'done' || holder.runs?.() === false) return;
       if (status.state === 'failed') {
         await this.#withdraw(id, status.error);
         throw new Error(status.error);

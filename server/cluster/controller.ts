@@ -106,16 +106,30 @@ export class Controller {
     this.#schedule(pauseMs);
   }
 
-  /** Looks, plans and changes once. Rejects when a change of the metadata fails. */
+  /** Looks, plans and changes once. Rejects when the metadata are out of reach, or refuse a change. */
   async round(): Promise<{ changes: GroupChange[]; groups: number }> {
-    const { metadata, policy } = this.#options;
-    const documents = GroupDocuments.copied(metadata);
+    const { metadata } = this.#options;
+    // Most rounds find nothing to do: they ask no other voter, so that all of them can sleep.
+    const { changes, groups } = await this.#planned();
+    if (changes.length === 0 || this.#closed || !metadata.isLeader) return { changes: [], groups };
+    // A leader that was stopped for a while may have a successor by now. It must not decide.
+    await GroupDocuments.upToDate(metadata.store);
+    const planned = await this.#planned();
+    if (this.#closed || !metadata.isLeader) return { changes: [], groups };
+    await this.#carryOut(planned.changes, planned.documents);
+    return { changes: planned.changes, groups };
+  }
+
+  /** What to change, according to this node's copy of the metadata. */
+  async #planned(): Promise<{
+    changes: GroupChange[];
+    documents: GroupDocuments;
+    groups: number;
+  }> {
+    const documents = GroupDocuments.copied(this.#options.metadata);
     const state = await this.#state(documents);
-    const changes = plan(state, policy(), this.#now());
-    // A former leader must not decide.
-    if (this.#closed || !metadata.isLeader) return { changes: [], groups: 0 };
-    await this.#carryOut(changes, documents);
-    return { changes, groups: state.groups.length };
+    const changes = plan(state, this.#options.policy(), this.#now());
+    return { changes, documents, groups: state.groups.length };
   }
 
   async #state(documents: GroupDocuments): Promise<ClusterState> {

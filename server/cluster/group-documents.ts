@@ -43,7 +43,12 @@ export class GroupDocuments {
     this.#moves = moves;
   }
 
-  /** From this node's copy: where it is not the latest, a change is a conflict. */
+  /** Resolves once this node's copy has all that was committed before. */
+  static async upToDate(store: DocumentStore): Promise<void> {
+    await store.get(counter.collection, counter.id);
+  }
+
+  /** From this node's copy: a change of a document that has changed meanwhile is a conflict. */
   static copied(metadata: Pick<ClusterMetadata, 'store' | 'copyOf'>): GroupDocuments {
     const counted = metadata.copyOf(counter.collection).find(({ id }) => id === counter.id);
     const groups = metadata.copyOf(groupsCollection);

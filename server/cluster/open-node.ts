@@ -40,9 +40,10 @@ interface OpenedNode extends Metadata {
 
 /**
  * Processes of one server: when one of them ends, its connections close at once; when one hangs, no other has its data. So
- * few pings are enough, and an idle server wakes up less often.
+ * fewer pings are enough, and an idle server wakes up less often. The next leader of the metadata is elected before shares of
+ * limits are given up (`shareLeaseMs`).
  */
-const processesSilenceMs = 8000;
+const processesSilenceMs = 4000;
 
 /** Opens a node with `cluster.listen` configured. */
 export async function openNode(options: OpenNodeOptions): Promise<OpenedNode> {

@@ -22,7 +22,10 @@ import type { Planes } from '../planes/plane-host.ts';
 import type { ClusterMetadata } from './cluster-metadata.ts';
 
 interface PartitionChangesOptions {
-  readonly metadata: Pick<ClusterMetadata, 'isLeader' | 'ask' | 'reachability' | 'handlers'>;
+  readonly metadata: Pick<
+    ClusterMetadata,
+    'isLeader' | 'onLeader' | 'ask' | 'reachability' | 'handlers'
+  >;
   readonly planes: Planes;
   readonly tables: Pick<TableCatalog, 'place' | 'definitions'>;
   readonly sizes: PartitionHolder['sizes'];
@@ -64,6 +67,7 @@ export class PartitionChanges implements PartitionHolder {
   readonly #options: PartitionChangesOptions;
   readonly #running = new Map<number, Running>();
   readonly #failures = new Map<number, string>();
+  readonly #stops: (() => void)[] = [];
   #closed = false;
 
   constructor(options: PartitionChangesOptions) {
@@ -80,12 +84,17 @@ export class PartitionChanges implements PartitionHolder {
     return !this.#closed && this.#options.metadata.isLeader;
   }
 
+  onRuns(listener: () => void): void {
+    this.#stops.push(this.#options.metadata.onLeader(listener));
+  }
+
   refusal(): string | undefined {
     return this.#options.level() >= changesLevel ? undefined : changesRefusal;
   }
 
   close(): void {
     this.#closed = true;
+    for (const stop of this.#stops.splice(0)) stop();
   }
 
   async begin({ id }: TableDefinition): Promise<void> {
