@@ -322,12 +322,12 @@ export class TransactionState {
     for (const one of [...commands.slice(0, 1), ...elsewhere]) one.holds = holds;
     const done = route.executor.executeAll(commands, out, isClean, guard);
     const start = out === reply ? mark : 0;
-    const finish = (long?: Reply | void): Promise<unknown> | undefined => {
+    const finish = (long?: Reply | void): Promise<string | undefined> | undefined => {
       owner.held.release('transaction', bytes);
       // An attempt may have begun, and the one after it was refused.
       const begins = long instanceof LongAnswer ? long.firstByte : out.buf[start];
       if (commands[0]?.isUndone === true || begins === minus) hasRun = false;
-      const waiting: Promise<unknown>[] = [];
+      const waiting: Promise<string | undefined | void>[] = [];
       // Only now: a watched key might have changed while rows were read, and then nothing may be done.
       for (const one of hasRun ? elsewhere : []) {
         const others = server.otherPods.run(one, route.executor);
@@ -340,7 +340,8 @@ export class TransactionState {
         cache?.wrote(entry, args, commands[i]!.table, tenant.span);
       });
       this.unwatch();
-      return waiting.length === 0 ? undefined : Promise.all(waiting);
+      if (waiting.length === 0) return undefined;
+      return Promise.all(waiting).then((all) => all.find((error) => typeof error === 'string'));
     };
     if (!(done instanceof Promise)) {
       const others = finish();
@@ -355,10 +356,14 @@ export class TransactionState {
       if (others !== undefined && out === reply) {
         const own = reply.fork(mark);
         owner.command.holds = holds;
-        return others.then(() => own);
+        return others.then((error) => {
+          if (error !== undefined) answerPartial(own, error);
+          return own;
+        });
       }
       if (others !== undefined) {
-        return others.then(() => {
+        return others.then((error) => {
+          if (error !== undefined) answerPartial(out, error);
           holdAnswer({ holds });
           owner.append(out);
         });
@@ -370,7 +375,8 @@ export class TransactionState {
     owner.command.holds = holds;
     owner.command.hasAllHolds = hasAllHolds;
     return done.then(async (long) => {
-      await finish(long);
+      const error = await finish(long);
+      if (error !== undefined) answerPartial(long ?? out, error);
       if (long === undefined) {
         const isKnown = holdAnswer({ holds, hasAllHolds });
         const at = owner.answer().pos;
@@ -489,6 +495,12 @@ export class TransactionState {
       if (own !== writer) writer.rawBytes(answered, 0, answered.length);
     };
   }
+}
+
+/** The transaction is done where its rows are, and a command of it about all databases has failed elsewhere. */
+function answerPartial(answer: Reply, error: string): void {
+  answer.rollback(0);
+  answer.error(`ERR the transaction was done, but not for all databases: ${error}`);
 }
 
 /** Words of a command with one key; the name is of no use to its transform. */

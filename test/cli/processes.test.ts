@@ -151,6 +151,35 @@ describe.skipIf(!isBuilt)('two processes', () => {
     await start();
     expect(await Promise.all(keys.map((key) => client.get(key)))).toEqual(keys);
   });
+
+  test('FLUSHALL in a transaction tells when another process does not answer', async () => {
+    // Databases from 1 on are in one process.
+    await client.select(1);
+    await client.set('k', 'v');
+    const report = await polyrow(['cluster', 'status', '--data-dir', path, '--json']);
+    const { groups } = JSON.parse(report.out) as {
+      groups: { partition?: number; model: string; leader: number }[];
+    };
+    const home = groups.find(({ partition, model }) => partition === undefined && model !== 'tsm')!;
+    const near = pidOf(home.leader);
+    const far = pidOf(3 - home.leader);
+    let here = client;
+    while (Number(/process_id:(\d+)/.exec(await here.info('server'))![1]) !== near) {
+      if (here !== client) here.disconnect();
+      here = new Redis({ port: server.port('redis'), db: 1, enableReadyCheck: false });
+    }
+    process.kill(far, 'SIGSTOP');
+    try {
+      const exec = here.multi().get('k').flushall().exec();
+      await expect(exec).rejects.toThrow(
+        /^ERR the transaction was done, but not for all databases: ERR outcome unknown$/,
+      );
+      expect(await here.get('k')).toBeNull();
+    } finally {
+      process.kill(far, 'SIGCONT');
+      if (here !== client) here.disconnect();
+    }
+  });
 });
 
 test.skipIf(!isBuilt).each([
