@@ -12,6 +12,7 @@ import {
 } from '../../server/lifecycle/admin-token.ts';
 import { DataDirectory } from '../../server/lifecycle/data-directory.ts';
 import { ExitError } from '../../server/lifecycle/exit-error.ts';
+import { readNodeIdentity } from '../../server/cluster/node-identity.ts';
 import { processesDirectory, type ProcessSet } from '../../server/lifecycle/process-set.ts';
 import { adminCertificateFile } from '../../server/lifecycle/tls.ts';
 import type { Config } from '../../server/settings/schema.ts';
@@ -140,10 +141,14 @@ export class ServerProcesses {
   async start(): Promise<Endpoint[]> {
     try {
       const [first, ...others] = this.#processes.keys();
-      const endpoints = await this.#startOne(first!);
-      await Promise.all(others.map((index) => this.#startOne(index)));
+      const path = this.#directory.nodePath(first!);
+      const forms = !existsSync(path) || readNodeIdentity(path) === undefined;
+      const begun = this.#startOne(first!);
+      // The first process waits for most of those that keep the metadata, once there are several.
+      if (forms) await begun;
+      const [endpoints] = await Promise.all([begun, ...others.map((one) => this.#startOne(one))]);
       const { url } = endpoints.find(({ name }) => name === 'admin')!;
-      const certificate = join(this.#directory.nodePath(first!), adminCertificateFile);
+      const certificate = join(path, adminCertificateFile);
       if (existsSync(certificate)) {
         copyFileSync(certificate, this.#data.file(adminCertificateFile));
       }

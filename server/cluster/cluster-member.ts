@@ -474,14 +474,18 @@ export class ClusterMember implements ClusterMetadata {
   }
 
   async #handOver(): Promise<void> {
-    const { voters } = this.#keeper!.members();
-    const to = voters.find(
-      (node) => node !== this.identity.node && this.#unreachableMs(node) === 0,
-    );
-    if (to === undefined) return;
-    this.#group.raft.transfer(replicaId(to));
     const until = performance.now() + handOverMs;
-    while (this.isLeader && performance.now() < until) await pause(10);
+    let heir: number | undefined;
+    while (this.isLeader && performance.now() < until) {
+      // The heir may stop, too.
+      if (heir === undefined || this.#unreachableMs(heir) > 0) {
+        const { voters } = this.#keeper!.members();
+        heir = voters.find((one) => one !== this.identity.node && this.#unreachableMs(one) === 0);
+        if (heir === undefined) return;
+        this.#group.raft.transfer(replicaId(heir));
+      }
+      await pause(10);
+    }
   }
 }
 
