@@ -13,7 +13,7 @@ interface StartingGroup {
 }
 
 interface GroupStartsOptions<Group> {
-  /** A group that has waited is to campaign soon, unless there is a leader. */
+  /** A group that was opened, or has waited, is to campaign soon, unless there is a leader. */
   campaign: (group: Group) => void;
   /** Groups that look for a leader at a time. */
   atOnce: number;
@@ -41,7 +41,16 @@ export class GroupStarts<Group extends StartingGroup> {
     return this.#begun.size;
   }
 
-  /** The group was opened, or has lost its leader. */
+  /**
+   * The group was opened. It campaigns at once, if it is its turn, unless there is a leader: an election time-out would be
+   * waited for in vain where all its voters have just been opened.
+   */
+  opened(group: Group, tick: number): void {
+    if (this.#begun.size < this.#options.atOnce) this.#begin(group, tick);
+    else this.#wait(group);
+  }
+
+  /** The group has lost its leader. */
   leaderless(group: Group, tick: number): void {
     if (this.#begun.has(group) || this.#waiting.has(group)) return;
     if (this.#begun.size < this.#options.atOnce) this.#begun.set(group, tick);

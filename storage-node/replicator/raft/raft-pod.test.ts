@@ -18,10 +18,34 @@ afterEach(async () => {
 async function pods(count: number): Promise<Pods> {
   const all = await new Pods(count).open();
   open.push(all);
-  await all.tick(40);
+  // Before the group sleeps.
+  await all.tick(20);
   expect(all.leader).toBeDefined();
   return all;
 }
+
+test.each([1, 3])(
+  '%i voters that are opened together wait for no election time-out',
+  async (count) => {
+    const all = await new Pods(count).open();
+    open.push(all);
+    await all.tick(8);
+    expect(all.leader).toBeDefined();
+  },
+);
+
+test('a voter that is opened while there is a leader changes nothing', async () => {
+  const all = await pods(3);
+  const { leader } = all;
+  const { term } = leader.group.status();
+  for (const pod of all.pods.filter((one) => one !== leader)) {
+    await pod.pod.close();
+    await pod.reopen(pod.machine);
+    await all.tick(8);
+  }
+  expect(all.leader).toBe(leader);
+  expect(leader.group.status().term).toBe(term);
+});
 
 test('the proposals of a tick are one entry, committed and applied on all', async () => {
   const all = await pods(3);

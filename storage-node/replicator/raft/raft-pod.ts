@@ -335,7 +335,7 @@ export class RaftPod {
     });
     this.#byNumber.set(o.group, group);
     this.#byHandle.set(handle, group);
-    this.#starts.leaderless(group, this.#ticks);
+    this.#starts.opened(group, this.#ticks);
     return group;
   }
 
