@@ -165,9 +165,6 @@ export class ClusterMember implements ClusterMetadata {
       () => this.#refreshSoon(),
     );
     this.#serve();
-    // The only voter need not wait for others.
-    const { voters } = this.#keeper.members();
-    if (voters.length === 1 && voters[0] === node) this.#group.raft.campaignIfLeaderless();
   }
 
   #serve(): void {
@@ -181,7 +178,11 @@ export class ClusterMember implements ClusterMetadata {
     });
     this.handlers.on('cluster/leader', () => this.leader);
     this.handlers.on(joinPurpose, async (body) => {
-      if (mustTakeOver(this.#options.directory)) {
+      const { directory, identityFile } = this.#options;
+      if (identityFile.record.isForming) {
+        throw new ControlError('the first node still forms the cluster', 'refused');
+      }
+      if (mustTakeOver(directory)) {
         throw new ControlError('the first node still takes over the data it had', 'refused');
       }
       return (await admitNode(this.#store, cluster, checkedRequest(body))) as unknown as Json;
@@ -213,6 +214,10 @@ export class ClusterMember implements ClusterMetadata {
 
   copyOf(collection: string): StoredDocument[] {
     return this.#store.local(collection);
+  }
+
+  isLatest(ms: number): Promise<boolean> {
+    return this.#store.isLatest(ms);
   }
 
   get store(): ReplicatedDocumentStore {

@@ -127,6 +127,8 @@ export interface ClusterMetadata {
   readonly store: DocumentStore;
   /** Documents of a collection as this node's copy has them; asks no other node. */
   copyOf(collection: string): StoredDocument[];
+  /** Whether this node's copy holds all that was committed before the call; false if that cannot be told in time. */
+  isLatest(ms: number): Promise<boolean>;
 
   /** Whether this node leads the metadata. The controller of the cluster runs on that node. */
   readonly isLeader: boolean;

@@ -15,6 +15,7 @@ type Metadata = Pick<
   ClusterMetadata,
   | 'store'
   | 'copyOf'
+  | 'isLatest'
   | 'isLeader'
   | 'onLeader'
   | 'nodes'
@@ -27,6 +28,8 @@ type Metadata = Pick<
 export class FakeMetadata implements Metadata {
   readonly store = new MemoryStore();
   isLeader = true;
+  /** Whether most voters of the metadata answer. */
+  isReachable = true;
   readonly transfers: (TransferOrder & { asked: number })[] = [];
   readonly #nodes = new Map<number, ClusterStatus['nodes'][number]>();
   /** Replica that leads each group. */
@@ -72,6 +75,10 @@ export class FakeMetadata implements Metadata {
 
   copyOf(collection: string): StoredDocument[] {
     return this.store.copyOf(collection);
+  }
+
+  async isLatest(): Promise<boolean> {
+    return this.isReachable;
   }
 
   onLeader(listener: (isLeader: boolean, leader: number) => void): () => void {

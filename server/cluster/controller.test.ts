@@ -138,6 +138,17 @@ test('an outage of the metadata is told once, and work goes on after it', async 
   expect(reports).toEqual(['the cluster cannot be looked after: the store is gone']);
 });
 
+test('nothing is changed while most voters of the metadata are out of reach', async () => {
+  const metadata = new FakeMetadata(3);
+  const { controller } = controllerOf(metadata);
+  metadata.isReachable = false;
+  await expect(controller.round()).rejects.toThrow('out of reach');
+  expect(await metadata.groups()).toEqual([]);
+  metadata.isReachable = true;
+  await controller.round();
+  expect(await metadata.groups()).toHaveLength(2);
+});
+
 test('the view of nodes and groups follows both', async () => {
   const metadata = new FakeMetadata(1);
   await controllerOf(metadata).controller.round();

@@ -15,7 +15,15 @@ import { groupQuestions, type TransferOrder } from './group-questions.ts';
 interface ControllerOptions {
   metadata: Pick<
     ClusterMetadata,
-    'store' | 'copyOf' | 'isLeader' | 'onLeader' | 'onNodes' | 'onReachable' | 'status' | 'ask'
+    | 'store'
+    | 'copyOf'
+    | 'isLatest'
+    | 'isLeader'
+    | 'onLeader'
+    | 'onNodes'
+    | 'onReachable'
+    | 'status'
+    | 'ask'
   >;
   /** As they are on this node now. */
   catalogs: () => Catalogs;
@@ -30,6 +38,8 @@ const calmMs = 5000;
 /** Milliseconds from a hint to the round that follows. Hints come in bursts. */
 const hintMs = 50;
 const statusTimeoutMs = 2000;
+/** Time that the voters have to confirm the state before it is changed. */
+const latestMs = 3000;
 const transferTimeoutMs = 5000;
 /** Collections whose changes may call for groups. */
 const watched: readonly string[] = ['tenants', 'tables', 'tableDefaults', 'nodes', movesCollection];
@@ -113,7 +123,10 @@ export class Controller {
     const { changes, groups } = await this.#planned();
     if (changes.length === 0 || this.#closed || !metadata.isLeader) return { changes: [], groups };
     // A leader that was stopped for a while may have a successor by now. It must not decide.
-    await GroupDocuments.upToDate(metadata.store);
+    if (!(await metadata.isLatest(latestMs))) {
+      throw new Error('most nodes that keep the metadata are out of reach');
+    }
+    if (this.#closed || !metadata.isLeader) return { changes: [], groups };
     const planned = await this.#planned();
     if (this.#closed || !metadata.isLeader) return { changes: [], groups };
     await this.#carryOut(planned.changes, planned.documents);

@@ -43,11 +43,6 @@ export class GroupDocuments {
     this.#moves = moves;
   }
 
-  /** Resolves once this node's copy has all that was committed before. */
-  static async upToDate(store: DocumentStore): Promise<void> {
-    await store.get(counter.collection, counter.id);
-  }
-
   /** From this node's copy: a change of a document that has changed meanwhile is a conflict. */
   static copied(metadata: Pick<ClusterMetadata, 'store' | 'copyOf'>): GroupDocuments {
     const counted = metadata.copyOf(counter.collection).find(({ id }) => id === counter.id);

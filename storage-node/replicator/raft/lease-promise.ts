@@ -1,7 +1,7 @@
 // A replica's promise while its group keeps leases: for an election time-out after each heartbeat
 // of a leader it votes for no other replica and does not campaign, regardless of the state of links. The
 // promise outlives the process: a file records that one may have been made, and after a start the
-// replica grants no vote until it has expired.
+// replica grants no vote, its own included, until it has expired.
 //
 // Leases can be switched on and off at run time. A leader uses its lease only while all voters
 // report, in their last answers, that they keep leases; each reports so from the tick after the
@@ -59,7 +59,7 @@ export class LeasePromise {
 
   /** True while the replica may not campaign before its time-out. */
   get isBound(): boolean {
-    return this.#from !== Infinity || this.#p.now() <= this.#boundTo;
+    return this.#from !== Infinity || this.#p.now() <= this.#boundTo || !this.mayGrant;
   }
 
   /** Whether the replica may vote. The engine enforces promises made since the start. */

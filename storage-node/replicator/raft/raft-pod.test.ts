@@ -117,6 +117,19 @@ describe('a leader with leases', () => {
     return isAnswered;
   }
 
+  test('has voters that keep their promises when they are started again: none campaigns early', async () => {
+    const all = await leased();
+    const voter = all.pods.find((pod) => pod !== all.leader)!;
+    await voter.pod.close();
+    await voter.reopen(voter.machine);
+    for (const pod of all.pods) pod.down = pod !== voter;
+    const { sent } = all;
+    await all.tick(9);
+    expect(all.sent).toBe(sent);
+    await all.tick(30);
+    expect(all.sent).toBeGreaterThan(sent);
+  });
+
   test('asks nobody, for as long as a majority has answered lately', async () => {
     const all = await leased();
     const { leader } = all;
