@@ -393,6 +393,24 @@ export const defects: readonly Defect[] = [
   },
   {
     ...none,
+    name: 'a voter that is started again campaigns at once, whatever it has promised',
+    engine: (engine) => {
+      const opened: number[] = [];
+      return altered(engine, {
+        create(options) {
+          const handle = engine.create(options);
+          opened.push(handle);
+          return handle;
+        },
+        tickAll() {
+          for (const handle of opened.splice(0)) engine.campaign(handle);
+          return engine.tickAll();
+        },
+      });
+    },
+  },
+  {
+    ...none,
     name: 'a replica that has lost the end of its log votes without a fence',
     disk: (disk) =>
       altered(disk, { exists: (path) => path !== '/log/fences' && disk.exists(path) }),

@@ -43,6 +43,7 @@ class History {
   readonly #mayLose: boolean;
   /** The group begins with one voter, grows to three, and shrinks to one again. */
   readonly #isOfOne: boolean;
+  readonly #isOfLeases: boolean;
   /** The one that an isolated leader lost first. */
   #candidate: { node: SimulatedNode; asksForVotes: () => void } | undefined;
   /** Each seed has faults of its own kinds and rates. */
@@ -54,6 +55,7 @@ class History {
     // Some histories concern leases: an isolated leader, and a candidate that is quick to replace
     // it. Other faults would mostly come before that.
     const isOfLeases = new Random(seed ^ 0x5eed).chance(0.06);
+    this.#isOfLeases = isOfLeases;
     // In some, writes are acknowledged before they are on disk.
     const relaxed = new Random(seed ^ 0xfe4ce);
     const isRelaxed = !isOfLeases && relaxed.chance(0.25);
@@ -292,9 +294,14 @@ class History {
     const cutRest = (): void => {
       if (isAlone || this.#isHealed) return;
       isAlone = true;
-      for (const node of this.#nodes) {
-        if (node === leader || node === first) continue;
+      const rest = this.#nodes.filter((node) => node !== leader && node !== first);
+      for (const node of rest) {
         this.#timeline.after(this.#random.next() * 20, () => this.#cutOff(leader, node));
+      }
+      // One that is started again still has to keep what it has promised.
+      if (this.#isOfLeases && this.#random.chance(0.5)) {
+        const node = this.#random.pick(rest);
+        this.#timeline.after(20, () => this.#crash(node, false));
       }
       this.#useAlone(leader, 200 + this.#random.next() * 800);
     };

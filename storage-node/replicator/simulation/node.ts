@@ -170,7 +170,13 @@ export class SimulatedNode {
         onRole: () => undefined,
       },
     });
-    group.setLeases(world.leases && this.#keepsLeases);
+    // A server opens all its groups before it says which of them keep leases.
+    const saysLater = (generation >> 1) % 2 === 1;
+    const setLeases = (): void => {
+      if (isCurrent()) group.setLeases(world.leases && this.#keepsLeases);
+    };
+    if (saysLater) world.timeline.after(8 * world.tickMs, setLeases);
+    else setLeases();
     machine.onDurable = (index) => {
       if (isCurrent()) group.stateIsDurable(index);
     };
