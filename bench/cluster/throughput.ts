@@ -141,7 +141,7 @@ async function comparePuts(
 ): Promise<Figure[]> {
   const rates: number[][] = [[], []];
   const figures: Figure[] = [];
-  // The first round is a warm-up: code of both is loaded, and ours compiled.
+  // The first round of both is a warm-up and does not count.
   for (let round = 0; round <= options.rounds; round++) {
     for (const [i, { kind, addresses, pids }] of subjects.entries()) {
       const before = pids.map(cpuSeconds);

@@ -119,7 +119,7 @@ export class Controller {
   /** Looks, plans and changes once. Rejects when the metadata are out of reach, or refuse a change. */
   async round(): Promise<{ changes: GroupChange[]; groups: number }> {
     const { metadata } = this.#options;
-    // Most rounds find nothing to do: they ask no other voter, so that all of them can sleep.
+    // Most rounds find nothing to do. They read this node's copy, so that the group of the metadata can sleep.
     const { changes, groups } = await this.#planned();
     if (changes.length === 0 || this.#closed || !metadata.isLeader) return { changes: [], groups };
     // A leader that was stopped for a while may have a successor by now. It must not decide.

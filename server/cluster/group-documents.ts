@@ -43,7 +43,7 @@ export class GroupDocuments {
     this.#moves = moves;
   }
 
-  /** From this node's copy: a change of a document that has changed meanwhile is a conflict. */
+  /** Reads this node's copy, which may not be the latest. A change based on an older revision of a document is a conflict. */
   static copied(metadata: Pick<ClusterMetadata, 'store' | 'copyOf'>): GroupDocuments {
     const counted = metadata.copyOf(counter.collection).find(({ id }) => id === counter.id);
     const groups = metadata.copyOf(groupsCollection);

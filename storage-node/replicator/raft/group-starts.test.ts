@@ -52,7 +52,7 @@ test('some groups look for a leader when they are opened, the others a few with 
   expect([starts.begun, starts.waiting]).toEqual([2, 3]);
   pass();
   expect([starts.begun, starts.waiting]).toEqual([4, 1]);
-  // None waits for a time-out.
+  // No group waits for a time-out.
   expect(groups.map(({ campaigns }) => campaigns)).toEqual([1, 1, 1, 1, 1, 1, 1, 1, 0]);
 });
 

@@ -42,8 +42,8 @@ export class GroupStarts<Group extends StartingGroup> {
   }
 
   /**
-   * The group was opened. It campaigns at once, if it is its turn, unless there is a leader: an election time-out would be
-   * waited for in vain where all its voters have just been opened.
+   * The group was opened. If fewer than `atOnce` groups look for a leader, it campaigns at once, unless it hears of a leader
+   * before: when all its voters have just been opened, there is none to wait for.
    */
   opened(group: Group, tick: number): void {
     if (this.#begun.size < this.#options.atOnce) this.#begin(group, tick);
