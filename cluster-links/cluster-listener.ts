@@ -38,6 +38,9 @@ interface Stranger {
   timer: NodeJS.Timeout | undefined;
 }
 
+/** A listener as its services see it. */
+export type LinkListener = Pick<ClusterListener, 'serve' | 'close'>;
+
 export class ClusterListener {
   /** Links that ended before their peer was authenticated. */
   refused = 0;

@@ -9,7 +9,7 @@ import { MemoryEngine } from '../engines/memory/memory-engine.ts';
 import { FaultyDisk } from './disk/faulty-disk.ts';
 import { commandOf, TextReply } from './pod-fixture.ts';
 import { Pod } from './pod.ts';
-import { loadEngineModule } from './replicator/engine/wasm-engine.ts';
+import { loadEngineModule, WasmRaftEngine } from './replicator/engine/wasm-engine.ts';
 import type { MemberChange } from './replicator/partition-log.ts';
 import { firstPosition, joiningPosition } from './replicator/raft/log-position.ts';
 import type { LogPosition } from './replicator/raft/log-position.ts';
@@ -63,7 +63,7 @@ class Node {
       tickMs: 10,
       electionTicks: 10,
       heartbeatTicks: 2,
-      module,
+      engine: new WasmRaftEngine(module),
       segmentBytes: 16 * 1024,
       maxLogBytes,
       limits: { keptEntries: 5, readTicks: 40, idleTicks: 20 },

@@ -16,7 +16,7 @@ import { MemoryEngine } from '../engines/memory/memory-engine.ts';
 import { realDisk } from './disk/real-disk.ts';
 import { commandOf, TextReply } from './pod-fixture.ts';
 import { Pod } from './pod.ts';
-import { loadEngineModule } from './replicator/engine/wasm-engine.ts';
+import { loadEngineModule, WasmRaftEngine } from './replicator/engine/wasm-engine.ts';
 import { firstPosition } from './replicator/raft/log-position.ts';
 import { RaftHost } from './replicator/raft/raft-host.ts';
 import { RaftLog } from './replicator/raft/raft-log.ts';
@@ -63,7 +63,7 @@ class Node {
       tickMs: 5,
       electionTicks: 10,
       heartbeatTicks: 2,
-      module,
+      engine: new WasmRaftEngine(module),
       limits: { keptEntries: 5, readTicks: 40 },
     });
     const log = new RaftLog({

@@ -13,7 +13,7 @@ import { TsmEngine } from '../engines/tsm/tsm-engine.ts';
 import { systemClock } from '../universal-row/environment.ts';
 import { inOneGo, whenFinished } from '../universal-row/slices.ts';
 import { realDisk } from './disk/real-disk.ts';
-import { loadEngineModule } from './replicator/engine/wasm-engine.ts';
+import { loadEngineModule, WasmRaftEngine } from './replicator/engine/wasm-engine.ts';
 import { RaftHost } from './replicator/raft/raft-host.ts';
 import { replicaId } from './replicator/raft/replica-id.ts';
 import { Random } from './replicator/simulation/timeline.ts';
@@ -62,7 +62,7 @@ class Node {
       tickMs: 5,
       electionTicks: 10,
       heartbeatTicks: 2,
-      module,
+      engine: new WasmRaftEngine(module),
       limits: { keptEntries: 5, readTicks: 40 },
     });
     const { pod } = await openSeriesReplica({

@@ -32,6 +32,8 @@ export interface Disk {
   open(path: string, mode: 'read' | 'create' | 'append'): DiskFile;
   rename(from: string, to: string): void;
   remove(path: string): void;
+  /** Removes a directory with all that is in it; nothing where there is none. */
+  removeTree(path: string): void;
   /** As `remove`, off the event loop: to give back a large file takes a millisecond for every few megabytes. */
   removeAsync(path: string): Promise<void>;
   /** Makes names created, renamed or removed in `path` survive a power cut. */

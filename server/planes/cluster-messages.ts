@@ -5,12 +5,12 @@
 //   varint tenant | u8 1 of a shard channel | bytes channel | bytes payload
 
 import type { ClusterLink, LinkContext, LinkHandler } from '../../cluster-links/cluster-link.ts';
-import type { ClusterListener } from '../../cluster-links/cluster-listener.ts';
-import { dialLink } from '../../cluster-links/dial.ts';
+import type { LinkListener } from '../../cluster-links/cluster-listener.ts';
+import type { dialLink } from '../../cluster-links/dial.ts';
 import type { PublishedMessage } from '../../access/redis/fan-out.ts';
 import { beginFrame, endFrame, maxFrameBytes } from '../../universal-row/protocol/frames.ts';
 import { WireError, WireReader, WireWriter } from '../../universal-row/protocol/wire.ts';
-import type { NodePlace } from './plane-groups.ts';
+import type { NodePlace } from './plane-machine.ts';
 
 /** Handlers of other frames on these links. */
 interface OtherFrames {
@@ -31,6 +31,7 @@ export class ClusterMessages {
   /** Messages that a node was not sent, or that were too large. */
   dropped = 0;
   readonly #context: LinkContext;
+  readonly #dial: typeof dialLink;
   readonly #heard: (tenant: number, message: PublishedMessage) => boolean;
   readonly #others: OtherFrames;
   readonly #outgoing = new Map<number, OutgoingLink>();
@@ -38,11 +39,13 @@ export class ClusterMessages {
 
   constructor(
     context: LinkContext,
-    listener: ClusterListener,
+    listener: LinkListener,
+    dial: typeof dialLink,
     heard: (tenant: number, message: PublishedMessage) => boolean,
     others: OtherFrames,
   ) {
     this.#context = context;
+    this.#dial = dial;
     this.#heard = heard;
     this.#others = others;
     listener.serve(purpose, { open: () => this.#incoming() });
@@ -57,7 +60,7 @@ export class ClusterMessages {
     for (const [node, place] of places) {
       if (this.#outgoing.has(node)) continue;
       const drained = (): void => this.#others.drained(node);
-      this.#outgoing.set(node, new OutgoingLink(this.#context, node, place, drained));
+      this.#outgoing.set(node, new OutgoingLink(this.#context, this.#dial, node, place, drained));
     }
   }
 
@@ -118,6 +121,7 @@ export class ClusterMessages {
 /** The outgoing link to one node. It is dialled again when it ends. */
 class OutgoingLink {
   readonly #context: LinkContext;
+  readonly #dialLink: typeof dialLink;
   readonly #node: number;
   readonly #place: NodePlace;
   readonly #drained: () => void;
@@ -127,9 +131,16 @@ class OutgoingLink {
   #retryMs: number = retryMs.first;
   #isClosed = false;
 
-  constructor(context: LinkContext, node: number, place: NodePlace, drained: () => void) {
+  constructor(
+    context: LinkContext,
+    dial: typeof dialLink,
+    node: number,
+    place: NodePlace,
+    drained: () => void,
+  ) {
     this.#drained = drained;
     this.#context = context;
+    this.#dialLink = dial;
     this.#node = node;
     this.#place = place;
     this.#connect();
@@ -141,7 +152,7 @@ class OutgoingLink {
 
   #connect(): void {
     const target = { ...this.#place, purpose, node: String(this.#node) };
-    this.#dial = dialLink(this.#context, target, {
+    this.#dial = this.#dialLink(this.#context, target, {
       open: (link) => {
         this.#link = link;
         this.#retryMs = retryMs.first;

@@ -27,7 +27,6 @@ import type { TableModel } from '../../control/metadata/table-definition.ts';
 import type { Engine } from '../../engines/engine.ts';
 import type { RowPricer } from '../../request-units/row-pricer.ts';
 import type { Pod } from '../../storage-node/pod.ts';
-import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { PodServer } from '../../storage-node/pod-server/pod-server.ts';
 import type { PodServerOptions } from '../../storage-node/pod-server/served-pods.ts';
 import { openReplica, type ReplicaHostOptions } from '../../storage-node/replica-host.ts';
@@ -39,13 +38,8 @@ import { ClusterMonitors, type ClusterMonitorsOptions, monitorFrame } from './cl
 import type { FsyncPolicy } from '../../storage-node/replicator/partition-log.ts';
 import { isNotLed, notLedHere } from './cluster-partitions.ts';
 import type { PlaneCluster } from './messages.ts';
-import {
-  type NodePlace,
-  type OpenedReplica,
-  type OpenReplica,
-  PlaneGroups,
-  ViewFollower,
-} from './plane-groups.ts';
+import type { NodePlace, PlaneMachine } from './plane-machine.ts';
+import { type OpenedReplica, type OpenReplica, PlaneGroups, ViewFollower } from './plane-groups.ts';
 import { unitsOf } from './pod-units.ts';
 import type { NamedPod } from './redis-samples.ts';
 
@@ -53,6 +47,7 @@ type Report = (level: 'info' | 'warn' | 'error', message: string, fields?: objec
 
 interface ClusterRowsOptions {
   readonly data: PlaneCluster;
+  readonly machine?: PlaneMachine | undefined;
   /** Path of this plane in the data directory. */
   readonly directory: string;
   /** The settings `wal.fsync`, `wal.segment-bytes` and `wal.accept-loss`. */
@@ -152,11 +147,11 @@ export class ClusterRows implements Elsewhere {
   readonly #follower = new ViewFollower((view) => this.#adopt(view));
 
   static async open(options: ClusterRowsOptions): Promise<ClusterRows> {
-    const { data, directory, report, fatal, fsync, segmentBytes, acceptLoss } = options;
+    const { data, machine, directory, report, fatal, fsync, segmentBytes, acceptLoss } = options;
     // Replicas open only once a view was given, and by then this stands.
     const self: { rows: ClusterRows | undefined } = { rows: undefined };
     const groups = await PlaneGroups.open<Pod>({
-      ...{ data, directory, report, fatal, fsync, segmentBytes, acceptLoss },
+      ...{ data, machine, directory, report, fatal, fsync, segmentBytes, acceptLoss },
       isHere: ({ model }) => model !== 'tsm',
       addressOf: ({ addresses }) => addresses.redis,
       open: (replica) => openPod(options, replica),
@@ -208,7 +203,8 @@ export class ClusterRows implements Elsewhere {
       tell: (tenants) => this.ask({ what: 'followCommands', node: options.data.node, tenants }),
       ...options.monitors,
     });
-    this.messages = new ClusterMessages(groups.context, groups.listener, options.heard, {
+    const { context, listener, machine } = groups;
+    this.messages = new ClusterMessages(context, listener, machine.dial, options.heard, {
       frame: (type, reader) => {
         if (type === monitorFrame) this.monitors.frame(reader);
         else this.changes.frame(type, reader);
@@ -255,6 +251,11 @@ export class ClusterRows implements Elsewhere {
       this.#awaited.set(key, awaited);
     }
     return awaited.executor;
+  }
+
+  /** The executor of `awaited` where commands wait already. */
+  waitingFor(of: GroupScope): GroupExecutor | undefined {
+    return this.#awaited.get(groupKey(of))?.executor;
   }
 
   publish(tenant: number, message: PublishedMessage): void {
@@ -418,7 +419,8 @@ export class ClusterRows implements Elsewhere {
   }
 
   #connect(places: ReadonlyMap<number, NodePlace>): void {
-    const { context } = this.#groups;
+    const { context, machine } = this.#groups;
+    const { dial } = machine;
     const { report, refusalOf } = this.#options;
     for (const [node, { link, place }] of this.#links) {
       const wanted = places.get(node);
@@ -429,7 +431,7 @@ export class ClusterRows implements Elsewhere {
     for (const [node, place] of places) {
       if (this.#links.has(node)) continue;
       const opened = (up: PodLink): void => this.#isThere(up);
-      const link = new PodLink({ ...place, context, opened, report });
+      const link = new PodLink({ ...place, context, dial, opened, report });
       this.#links.set(node, { link, place, remote: new RemoteExecutor(link, refusalOf) });
       void link.start();
     }
@@ -504,14 +506,14 @@ function sizeOf(pod: Pod): { rows: number; bytes: number } {
 
 async function openPod(
   { newEngine, podOptions, keepLogBytes }: ClusterRowsOptions,
-  { definition, replica, directory, raft, report }: OpenReplica,
+  { definition, replica, directory, disk, raft, report }: OpenReplica,
 ): Promise<OpenedReplica<Pod>> {
   const model = definition.model as TableModel;
   const engine = await newEngine(model, join(directory, 'data'));
   const opened = await openReplica({
     ...podOptions(model),
     ...{ engine, raft, definition, replica, report },
-    pins: { disk: realDisk, directory, maxBytes: keepLogBytes },
+    pins: { disk, directory, maxBytes: keepLogBytes },
   });
   opened.pod.start();
   return opened;

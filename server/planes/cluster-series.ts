@@ -24,7 +24,6 @@ import type { PodAdmission } from '../../contracts/pod-admission.ts';
 import { seriesPurpose } from '../../contracts/series-protocol/frames.ts';
 import { UnavailableError } from '../../contracts/series-store.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
-import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import type { PortableSeriesEngine, SeriesSibling } from '../../engines/series-engine.ts';
 import type { ServedSeries } from '../../storage-node/pod-server/served-series.ts';
 import { SeriesServer } from '../../storage-node/pod-server/series-server.ts';
@@ -41,13 +40,8 @@ import { keptName } from './influx-databases.ts';
 import type { InfluxTables } from './influx-tables.ts';
 import type { FsyncPolicy } from '../../storage-node/replicator/partition-log.ts';
 import type { PlaneCluster } from './messages.ts';
-import {
-  type NodePlace,
-  type OpenedReplica,
-  type OpenReplica,
-  PlaneGroups,
-  ViewFollower,
-} from './plane-groups.ts';
+import type { NodePlace } from './plane-machine.ts';
+import { type OpenedReplica, type OpenReplica, PlaneGroups, ViewFollower } from './plane-groups.ts';
 import { SeriesLinks } from './series-links.ts';
 import { SeriesPods } from './series-pods.ts';
 import { seriesGroupsByTenant, type TenantGroups } from './tenant-groups.ts';
@@ -300,7 +294,7 @@ export class ClusterSeries {
   /** For the groups of this plane. */
   async openPod(opened: OpenReplica): Promise<OpenedReplica<SeriesPod>> {
     const { newEngine, podOptions } = this.#options;
-    const { definition, replica, directory, raft, report } = opened;
+    const { definition, replica, directory, disk, raft, report } = opened;
     const engine = newEngine(join(directory, 'data'), this.#replicasHere);
     const { tenant, series } = definition;
     if (series !== undefined) {
@@ -311,7 +305,7 @@ export class ClusterSeries {
     const made = await openSeriesReplica({
       ...podOptions(),
       ...{ engine, raft, definition, replica, report },
-      pins: { disk: realDisk, directory, maxBytes: 0 },
+      pins: { disk, directory, maxBytes: 0 },
     });
     made.pod.start();
     return made;

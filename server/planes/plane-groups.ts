@@ -2,9 +2,8 @@
 // and as a leader brings a group's members to those in the metadata. All of them share one log on
 // disk, one connection to each other node, and one port, which also serves the plane's gateways.
 
-import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { ClusterListener } from '../../cluster-links/cluster-listener.ts';
+import type { LinkListener } from '../../cluster-links/cluster-listener.ts';
 import type { LinkContext } from '../../cluster-links/cluster-link.ts';
 import type {
   ClusterView,
@@ -14,8 +13,7 @@ import type {
   NodeDefinition,
   ReplicaStatus,
 } from '../../contracts/cluster.ts';
-import { realDisk } from '../../storage-node/disk/real-disk.ts';
-import { bootId } from '../../storage-node/disk/boot-id.ts';
+import type { Disk } from '../../universal-row/environment.ts';
 import { nextMemberStep } from '../../storage-node/group-members.ts';
 import {
   type FsyncPolicy,
@@ -31,6 +29,7 @@ import type { ReplicaState } from './cluster-samples.ts';
 import { FenceReports } from './fence-reports.ts';
 import { collectMs, GroupLoads } from './group-loads.ts';
 import type { PlaneCluster } from './messages.ts';
+import { type NodePlace, type PlaneMachine, realMachine } from './plane-machine.ts';
 
 type Report = (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 
@@ -55,12 +54,14 @@ export interface OpenReplica {
   readonly replica: number;
   /** Its own, empty or as it left it. */
   readonly directory: string;
+  readonly disk: Disk;
   readonly raft: RaftPod;
   readonly report: Report;
 }
 
 interface PlaneGroupsOptions<P extends ReplicaPod> {
   readonly data: PlaneCluster;
+  readonly machine?: PlaneMachine | undefined;
   /** Path of this plane in the data directory. */
   readonly directory: string;
   /** Whether groups of this model are of this plane. */
@@ -90,11 +91,6 @@ interface LocalReplica<P> extends OpenedReplica<P> {
   readonly directory: string;
 }
 
-export interface NodePlace {
-  readonly host: string;
-  readonly port: number;
-}
-
 /** Interval of checks for replicas that have an entry. */
 const copyPollMs = 2;
 /** How often leaders look whether their members are as they should be. */
@@ -103,8 +99,9 @@ const memberStepMs = 250;
 export const leaderWaitMs = 5000;
 
 export class PlaneGroups<P extends ReplicaPod> {
-  readonly listener: ClusterListener;
+  readonly listener: LinkListener;
   readonly context: LinkContext;
+  readonly machine: PlaneMachine;
   readonly #options: PlaneGroupsOptions<P>;
   readonly #transport: TcpTransport;
   readonly #raft: RaftHost;
@@ -117,37 +114,40 @@ export class PlaneGroups<P extends ReplicaPod> {
   #leased: ReadonlySet<number> = new Set();
 
   static async open<P extends ReplicaPod>(options: PlaneGroupsOptions<P>): Promise<PlaneGroups<P>> {
-    const { data, report, fatal, directory, fsync, segmentBytes, acceptLoss } = options;
+    const { data, machine = realMachine } = options;
+    const { report, fatal, directory, fsync, segmentBytes, acceptLoss } = options;
     const { id: cluster, node, incarnation, secret, host, port } = data;
     const context: LinkContext = {
       identity: { cluster: String(cluster), node: String(node), incarnation, level: 1 },
       secret: Buffer.from(secret),
       silenceMs: data.silenceMs,
     };
-    const listener = new ClusterListener(context, report);
-    await listener.listen(host, port);
-    const transport = new TcpTransport({ listener, context });
+    const listener = await machine.listen(context, { host, port }, report);
+    const transport = new TcpTransport({ listener, context, dial: machine.dial });
     const maxEntryBytes = entryBytesFor(data.maxWriteBytes);
+    const { limits, ...others } = machine.raftOptions();
     const raft = await RaftHost.open({
-      disk: realDisk,
+      disk: machine.disk,
       directory: join(directory, 'wal'),
       ids: { cluster, node },
       transport,
       onFatal: fatal,
-      ...{ fsync, segmentBytes, acceptLoss, boot: bootId() },
-      limits: { maxEntryBytes, maxPendingBytes: maxEntryBytes + fullLogBytes },
+      ...{ fsync, segmentBytes, acceptLoss, ...others },
+      limits: { maxEntryBytes, maxPendingBytes: maxEntryBytes + fullLogBytes, ...limits },
     });
-    return new PlaneGroups(options, listener, context, transport, raft);
+    return new PlaneGroups(options, machine, listener, context, transport, raft);
   }
 
   private constructor(
     options: PlaneGroupsOptions<P>,
-    listener: ClusterListener,
+    machine: PlaneMachine,
+    listener: LinkListener,
     context: LinkContext,
     transport: TcpTransport,
     raft: RaftHost,
   ) {
     this.#options = options;
+    this.machine = machine;
     this.listener = listener;
     this.context = context;
     this.#transport = transport;
@@ -330,9 +330,9 @@ export class PlaneGroups<P extends ReplicaPod> {
     const { open, report, changed, leaderChanged } = this.#options;
     const { group } = definition;
     const directory = this.#directoryOf(group, replica);
-    realDisk.makeDirectory(directory);
+    this.machine.disk.makeDirectory(directory);
     const opened = await open({
-      ...{ definition, replica, directory, raft: this.#raft.pod },
+      ...{ definition, replica, directory, disk: this.machine.disk, raft: this.#raft.pod },
       report: (level, message, fields) => report(level, message, { group, ...fields }),
     });
     this.#replicas.set(group, { definition, replica, directory, ...opened });
@@ -351,7 +351,7 @@ export class PlaneGroups<P extends ReplicaPod> {
     changed(group);
     await pod.close();
     await this.#raft.pod.removeGroup(group, replica);
-    rmSync(directory, { recursive: true, force: true });
+    this.machine.disk.removeTree(directory);
     report('info', 'a replica has left this node', { group });
   }
 
@@ -360,13 +360,14 @@ export class PlaneGroups<P extends ReplicaPod> {
     if (this.#isSwept) return;
     this.#isSwept = true;
     const root = join(this.#options.directory, 'groups');
-    realDisk.makeDirectory(root);
+    const { disk } = this.machine;
+    disk.makeDirectory(root);
     const known = new Set<string>();
     for (const { group, replicas } of here.values()) {
       for (const { replica } of replicas) known.add(`${group}-${replica}`);
     }
-    for (const name of readdirSync(root)) {
-      if (!known.has(name)) rmSync(join(root, name), { recursive: true, force: true });
+    for (const name of disk.list(root)) {
+      if (!known.has(name)) disk.removeTree(join(root, name));
     }
   }
 

@@ -2,7 +2,7 @@
 
 import { SeriesLink } from '../../access/influx/pods/series-link.ts';
 import type { LinkContext } from '../../cluster-links/cluster-link.ts';
-import type { NodePlace } from './plane-groups.ts';
+import type { NodePlace } from './plane-machine.ts';
 
 type Report = (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 

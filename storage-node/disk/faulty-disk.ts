@@ -238,11 +238,11 @@ export class FaultyDisk implements Disk {
 
   list(path: string): string[] {
     const prefix = `${path}/`;
-    const names: string[] = [];
+    const names = new Set<string>();
     for (const name of this.#names.keys()) {
-      if (name.startsWith(prefix)) names.push(name.slice(prefix.length));
+      if (name.startsWith(prefix)) names.add(name.slice(prefix.length).split('/', 1)[0]!);
     }
-    return names.sort();
+    return [...names].sort();
   }
 
   exists(path: string): boolean {
@@ -276,6 +276,12 @@ export class FaultyDisk implements Disk {
     this.check('remove', path);
     this.#inode(path);
     this.#changeName({ kind: 'unlink', path });
+  }
+
+  removeTree(path: string): void {
+    for (const name of [...this.#names.keys()]) {
+      if (name.startsWith(`${path}/`)) this.remove(name);
+    }
   }
 
   async removeAsync(path: string): Promise<void> {

@@ -14,6 +14,7 @@ import {
   readdirSync,
   readSync,
   renameSync,
+  rmSync,
   statfsSync,
   unlinkSync,
   write,
@@ -51,6 +52,7 @@ export const realDisk: Disk = {
   open: (path, mode) => new RealFile(path, openSync(path, flags[mode], 0o600)),
   rename: (from, to) => renameSync(from, to),
   remove: (path) => unlinkSync(path),
+  removeTree: (path) => rmSync(path, { recursive: true, force: true }),
   removeAsync: (path) => unlink(path),
 
   syncDirectory(path) {

@@ -16,7 +16,10 @@ import { MemoryEngine } from '../../engines/memory/memory-engine.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { Pod } from '../../storage-node/pod.ts';
 import { PodServer } from '../../storage-node/pod-server/pod-server.ts';
-import { loadEngineModule } from '../../storage-node/replicator/engine/wasm-engine.ts';
+import {
+  loadEngineModule,
+  WasmRaftEngine,
+} from '../../storage-node/replicator/engine/wasm-engine.ts';
 import { firstPosition } from '../../storage-node/replicator/raft/log-position.ts';
 import type { RaftGroupLimits } from '../../storage-node/replicator/raft/raft-group-parts.ts';
 import { RaftHost } from '../../storage-node/replicator/raft/raft-host.ts';
@@ -166,7 +169,7 @@ export class ClusterNode {
       tickMs: 20,
       electionTicks: 10,
       heartbeatTicks: 2,
-      module,
+      engine: new WasmRaftEngine(module),
       limits: this.#cluster.limits,
     });
     const log = new RaftLog({

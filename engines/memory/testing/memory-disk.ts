@@ -32,6 +32,10 @@ export class MemoryDisk implements Disk {
     this.files.delete(path);
   }
 
+  removeTree(path: string): void {
+    for (const name of this.list(path)) this.remove(`${path}/${name}`);
+  }
+
   removeAsync(path: string): Promise<void> {
     this.remove(path);
     return Promise.resolve();

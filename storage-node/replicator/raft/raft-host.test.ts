@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { realDisk } from '../../disk/real-disk.ts';
-import { loadEngineModule } from '../engine/wasm-engine.ts';
+import { loadEngineModule, WasmRaftEngine } from '../engine/wasm-engine.ts';
 import type { Outcome } from '../partition-log.ts';
 import { Links } from '../transport/links-fixture.ts';
 import { RaftHost } from './raft-host.ts';
@@ -49,7 +49,7 @@ class TestNode {
       tickMs: 10,
       electionTicks: 10,
       heartbeatTicks: 2,
-      module,
+      engine: new WasmRaftEngine(module),
       limits: { checkpointEntries: 50, keptEntries: 10, idleTicks: 10 },
       ...options,
     });

@@ -7,6 +7,7 @@
 import type { Clock, Disk, Rng } from '../../../universal-row/environment.ts';
 import { systemClock, systemRng } from '../../../universal-row/environment.ts';
 import type { FsyncPolicy } from '../partition-log.ts';
+import type { RaftEngine } from '../engine/raft-engine.ts';
 import { loadEngineModule, WasmRaftEngine } from '../engine/wasm-engine.ts';
 import type { Transport } from '../transport/transport.ts';
 import type { RaftGroup } from './raft-group.ts';
@@ -15,7 +16,7 @@ import { RaftPod } from './raft-pod.ts';
 import type { OpenGroupOptions } from './group-opening.ts';
 import { nodeOfReplica } from './replica-id.ts';
 
-interface RaftHostOptions {
+export interface RaftHostOptions {
   disk: Disk;
   directory: string;
   ids: { cluster: number; node: number };
@@ -36,8 +37,9 @@ interface RaftHostOptions {
   maxLogBytes?: number;
   ballastBytes?: number;
   limits?: Partial<RaftGroupLimits>;
-  /** The compiled engine, where several hosts of a process share it. */
-  module?: ConstructorParameters<typeof WasmRaftEngine>[0];
+  payloadCacheBytes?: number;
+  /** Of this host alone; a new one unless given. */
+  engine?: RaftEngine;
 }
 
 const defaultTickMs = 50;
@@ -64,7 +66,7 @@ export class RaftHost {
     const { disk, directory, ids, transport } = options;
     // Wake-ups before the host exists are handled in its first tick.
     const host: { current: RaftHost | undefined } = { current: undefined };
-    const engine = new WasmRaftEngine(options.module ?? loadEngineModule());
+    const engine = options.engine ?? new WasmRaftEngine(loadEngineModule());
     const pod = await RaftPod.open({
       disk,
       directory,
@@ -80,6 +82,8 @@ export class RaftHost {
         'electionTicks',
         'heartbeatTicks',
         'limits',
+        'payloadCacheBytes',
+        'clock',
         'fsync',
         'boot',
         'acceptLoss',

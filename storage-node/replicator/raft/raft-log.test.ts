@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { realDisk } from '../../disk/real-disk.ts';
-import { loadEngineModule } from '../engine/wasm-engine.ts';
+import { loadEngineModule, WasmRaftEngine } from '../engine/wasm-engine.ts';
 import type { LogListener, LogRole, Outcome, StateSnapshot } from '../partition-log.ts';
 import { Random } from '../simulation/timeline.ts';
 import { entryOpsAt } from '../tick-entry.ts';
@@ -52,7 +52,7 @@ class ModelPod implements LogListener {
       tickMs: 5,
       electionTicks,
       heartbeatTicks: 2,
-      module,
+      engine: new WasmRaftEngine(module),
       limits: { keptEntries: 5, readTicks: 40, maxEntryBytes: 1 << 20 },
     });
     this.log = new RaftLog({

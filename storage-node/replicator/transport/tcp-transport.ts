@@ -4,7 +4,7 @@
 // The control lane tells when a peer is silent; the other lanes end with it.
 
 import type { ClusterLink, LinkContext, LinkHandler } from '../../../cluster-links/cluster-link.ts';
-import type { ClusterListener } from '../../../cluster-links/cluster-listener.ts';
+import type { LinkListener } from '../../../cluster-links/cluster-listener.ts';
 import { dialLink } from '../../../cluster-links/dial.ts';
 import { HelloError } from '../../../universal-row/protocol/hello.ts';
 import type { LinkPeer } from '../../../universal-row/protocol/hello.ts';
@@ -17,9 +17,11 @@ import type { Transport, TransportListener } from './transport.ts';
 
 interface TcpTransportOptions {
   /** Its links for `raft/*` are served here; others close it. */
-  listener: ClusterListener;
+  listener: LinkListener;
   /** Context of the listener; the identity's node is the number that `start` is given. */
   context: LinkContext;
+  /** Opens a link; over sockets unless given. */
+  dial?: typeof dialLink | undefined;
   limits?: Partial<LaneLimits>;
 }
 
@@ -144,14 +146,14 @@ export class TcpTransport implements Transport {
 
   #dial(peer: Peer, lane: Lane): void {
     peer.dialing[lane] = true;
-    const { context } = this.#options;
+    const { context, dial = dialLink } = this.#options;
     const target = {
       ...peer.address,
       purpose: purposes[lane],
       node: String(peer.node),
       keepsAlive: lane === Lane.control,
     };
-    dialLink(context, target, {
+    dial(context, target, {
       open: (link) => {
         peer.dialing[lane] = false;
         if (this.#listener === undefined || this.#peers.get(peer.node) !== peer) {
