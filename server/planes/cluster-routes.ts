@@ -5,9 +5,9 @@ import type { Route, Router } from '../../access/gateway/router.ts';
 import type { CommandEntry } from '../../access/redis/commands/registry.ts';
 import { PartitionedTable } from '../../access/redis/partitions/partitioned-table.ts';
 import type { GroupDefinition } from '../../contracts/cluster.ts';
-import { isPartition, type Partition } from '../../contracts/partition-map.ts';
+import { isPartition, type Partition, undivided } from '../../contracts/partition-map.ts';
 import { boundsOf, type Consistency, type QuotaMode } from '../../contracts/table-properties.ts';
-import type { TableModel } from '../../control/metadata/table-definition.ts';
+import { type TableModel, tableModels } from '../../control/metadata/table-definition.ts';
 import type { RowCommands } from '../../universal-row/executor.ts';
 import type { RowPricer } from '../../request-units/row-pricer.ts';
 import { type ClusterRows, groupKey, type GroupScope } from './cluster-rows.ts';
@@ -57,8 +57,7 @@ export class ClusterRoutes {
 
   #scopeOf(number: number): GroupScope {
     const { tables } = this.#options;
-    const scope = { tenant: tables.ownerOf(number)?.number ?? -1, model: tables.modelOf(number) };
-    return isPartition(number) ? { ...scope, partition: number } : scope;
+    return scopeOf(number, tables.modelOf(number), tables.ownerOf(number)?.number);
   }
 
   /** Group of a table or partition; undefined when the controller has made none yet. */
@@ -97,25 +96,28 @@ export class ClusterRoutes {
       this.#maps.set(id, now);
       const kept = new Set(now.map(({ number }) => number));
       for (const number of kept) this.#tablesOfFormer.delete(number);
-      const gone = (before ?? []).filter(({ number }) => !kept.has(number));
-      if (gone.length > 0) this.#replaced(id, gone);
+      const gone = (before ?? undividedBefore(id)).filter(({ number }) => !kept.has(number));
+      if (gone.length > 0) this.#replaced(id, gone, before !== undefined);
     }
   }
 
-  #replaced(table: number, gone: readonly Partition[]): void {
+  /** `isKnown`: the table was divided so. Otherwise it may have been. */
+  #replaced(table: number, gone: readonly Partition[], isKnown: boolean): void {
     const { rows, router, tables, divided } = this.#options;
     const observe: RowCommands['observe'] = (_, key, observer) => {
       router.to(table).executor.observe(table, key, observer);
     };
+    const tenant = tables.ownerOf(table)?.number;
     for (const { number, model } of gone) {
       const group = this.groupOfModel(number, model);
       if (isPartition(number)) this.#tablesOfFormer.set(number, table);
-      else if (group !== undefined) this.#formerGroups.set(number, group);
-      rows()
-        .executor(group ?? 0)
-        ?.replaced(number, observe);
+      else if (isKnown && group !== undefined) this.#formerGroups.set(number, group);
+      const scope = scopeOf(number, model as TableModel, tenant);
+      // This node may not know the group yet, and have clients that wait for it.
+      const executor = rows().executor(group ?? 0) ?? rows().waitingFor(scope);
+      executor?.replaced(number, observe);
     }
-    divided(tables.ownerOf(table)?.number);
+    divided(tenant);
   }
 
   #executorOf(number: number): GroupExecutor {
@@ -150,4 +152,14 @@ export class ClusterRoutes {
     divided.setMap(map, ({ number }) => this.#executorOf(number));
     return { ...usual, executor: divided };
   }
+}
+
+/** Where the rows may have been of a table that this node first sees divided: it may have missed the change. */
+function undividedBefore(table: number): readonly Partition[] {
+  return tableModels.flatMap((model) => undivided(table, model).partitions);
+}
+
+/** Scope of the group of a table or partition. */
+function scopeOf(number: number, model: TableModel, tenant = -1): GroupScope {
+  return isPartition(number) ? { tenant, model, partition: number } : { tenant, model };
 }
