@@ -18,8 +18,8 @@ import { PartitionMover, type MoverStatus } from './partition-mover.ts';
 /**
  * The steps in their order: gateways adopt the change; the previous attempt is declared void at its home, then
  * released at the other sources; targets are emptied; rows are copied; sources stop accepting commands; the home
- * decides; the other sources and the targets follow the decision; gateways adopt the new map; the rows left at the
- * sources are deleted. `look` asks for the state.
+ * decides; the other sources and the targets follow the decision; gateways adopt the new map; rows that leaders of
+ * earlier builds have left at the sources are deleted. `look` asks for the state.
  */
 export type PartitionStep =
   | 'adopt'
@@ -143,24 +143,29 @@ export class ClusterPartitions {
         await mover.freeze();
         // No other node has to confirm.
         if (definition.placement!.change!.sources.length > 1) return;
-        return await closeSource(pod, number, attempt, home);
+        return await this.#close(pod, number, attempt, home);
       }
       case 'decide':
       case 'close':
-        return await closeSource(pod, number, attempt, home);
+        return await this.#close(pod, number, attempt, home);
       case 'open':
         return await setMark(pod, number, { state: MarkState.whole, attempt, home }, (old) => {
           if (old?.attempt !== attempt) throw new Error(`partition ${number} is not filled`);
           return old.state === MarkState.filling;
         });
       case 'drop':
-        await this.#stop(number, Infinity);
-        // Incremental backups know the rows under their old numbers.
-        pod.parts.pins?.clear();
-        // Groups of one partition go as a whole.
+        // A leader of an earlier build closes a source without removing its rows.
         if (!isPartition(number) && pod.tableSize(number).rows > 0) await clearTable(pod, number);
         return;
     }
+  }
+
+  /** Closes a source for good. Its rows go with the same entry of its log: nobody may be left to remove them later. */
+  async #close(pod: Pod, number: number, attempt: number, home: number): Promise<void> {
+    await closeSource(pod, number, attempt, home);
+    // Incremental backups know the rows under their old numbers.
+    pod.parts.pins?.clear();
+    await this.#stop(number, Infinity);
   }
 
   async #copy(
@@ -250,7 +255,7 @@ export class ClusterPartitions {
       return;
     }
     const isClosed = await this.#options.askLeader(home, { kind: 'decide', home, attempt });
-    if (isClosed === true) await closeSource(pod, number, attempt, home);
+    if (isClosed === true) await this.#close(pod, number, attempt, home);
     else await voidUpTo(pod, number, attempt, home);
   }
 }
@@ -286,10 +291,12 @@ async function voidUpTo(pod: Pod, number: number, attempt: number, home: number)
 }
 
 async function closeSource(pod: Pod, number: number, attempt: number, home: number): Promise<void> {
-  await setMark(pod, number, { state: MarkState.closed, attempt, home }, (old) => {
+  const mark = { state: MarkState.closed, attempt, home };
+  const mayClose = (old: PartitionMark | undefined): boolean => {
     if (old?.attempt !== attempt || old.state === MarkState.void) {
       throw new Error(`attempt ${attempt} is void`);
     }
     return old.state === MarkState.frozen;
-  });
+  };
+  await setMark(pod, number, mark, mayClose, true);
 }

@@ -118,6 +118,8 @@ export class PartitionMover {
       }
     }
     await this.#copy.finish();
+    // The log of the source is needed no more.
+    this.#copy.release();
     this.#state = 'shipped';
   }
 
