@@ -8,7 +8,7 @@ import { emptyBytes } from '../../universal-row/bytes.ts';
 import { ReadFault } from '../../universal-row/errors.ts';
 import { Shape } from '../../universal-row/rows.ts';
 import { assertSameContents, decodeSnapshot } from '../../engines/conformance/contents.ts';
-import type { Engine } from '../../engines/engine.ts';
+import type { Engine, RowTable } from '../../engines/engine.ts';
 import { KvEngine } from '../../engines/kv/kv-engine.ts';
 import { MemoryEngine } from '../../engines/memory/memory-engine.ts';
 import type { MemoryTable } from '../../engines/memory/memory-table.ts';
@@ -141,6 +141,50 @@ describe.each(engines)('writes ahead of the commit, $model', ({ create }) => {
       { numRuns: 40 },
     );
   });
+
+  // A copy of a large row is written so: first the row, and its elements with later entries.
+  const one = bytes('one');
+  const additions: Record<string, { shape: Shape; add: (table: RowTable, row: number) => void }> = {
+    element: { shape: Shape.array, add: (table, row) => table.push(row, false, one, 0, 3) },
+    'first element': { shape: Shape.array, add: (table, row) => table.push(row, true, one, 0, 3) },
+    'inserted element': {
+      shape: Shape.array,
+      add: (table, row) => table.insertElement(row, 0, one, 0, 3),
+    },
+    field: {
+      shape: Shape.map,
+      add: (table, row) => table.putField(row, one, 0, 3, one, 0, 3),
+    },
+    member: {
+      shape: Shape.set,
+      add: (table, row) => table.putField(row, one, 0, 3, emptyBytes, 0, 0),
+    },
+    score: { shape: Shape.ranked, add: (table, row) => table.putScore(row, one, 0, 3, 1) },
+  };
+  test.each(Object.entries(additions))(
+    'a row without elements stays when what is added to it is undone: %s',
+    async (_, { shape, add }) => {
+      const inner = create();
+      await inner.open();
+      const engine = new AheadEngine(inner, 7);
+      engine.table(0).create(bytes('row'), 0, 3, shape);
+      engine.commit();
+      engine.assignPosition(1);
+      engine.committed(1, 1);
+      const elements = (): number | undefined => {
+        const row = find(inner.table(0), 'row');
+        return row === 0 ? undefined : inner.table(0).count(row);
+      };
+      for (let i = 0; i < 2; i++) add(engine.table(0), find(engine.table(0), 'row'));
+      engine.commit();
+      engine.assignPosition(2);
+      expect(elements()).toBeGreaterThan(0);
+      expect(await engine.takeState(elements)).toBe(0);
+      await engine.lost(2);
+      expect(elements()).toBe(0);
+      await engine.close();
+    },
+  );
 });
 
 /** The next row that is looked up has to be read from disk first. */

@@ -104,7 +104,7 @@ export class AheadTable extends RowUndo implements RowTable {
     vn: number,
   ): boolean {
     const { t } = this;
-    if (!this.isSaved(row)) {
+    if (!this.saveIfEmpty(row)) {
       const old = this.old;
       const isThere = t.field(row, fb, fs, fn, old);
       const w = this.undo(row);
@@ -136,7 +136,7 @@ export class AheadTable extends RowUndo implements RowTable {
 
   putScore(row: Row, b: Buffer, s: number, n: number, score: number): boolean {
     const { t } = this;
-    if (!this.isSaved(row)) {
+    if (!this.saveIfEmpty(row)) {
       const old = t.score(row, b, s, n);
       const w = this.undo(row);
       if (Number.isNaN(old)) w.unfield(b, s, n);
@@ -146,7 +146,7 @@ export class AheadTable extends RowUndo implements RowTable {
   }
 
   push(row: Row, atHead: boolean, b: Buffer, s: number, n: number): void {
-    if (!this.isSaved(row)) this.undo(row).pop(atHead);
+    if (!this.saveIfEmpty(row)) this.undo(row).pop(atHead);
     this.t.push(row, atHead, b, s, n);
   }
 
@@ -177,7 +177,7 @@ export class AheadTable extends RowUndo implements RowTable {
   }
 
   insertElement(row: Row, index: number, b: Buffer, s: number, n: number): void {
-    if (!this.isSaved(row)) this.undo(row).remove(index, 1);
+    if (!this.saveIfEmpty(row)) this.undo(row).remove(index, 1);
     this.t.insertElement(row, index, b, s, n);
   }
 

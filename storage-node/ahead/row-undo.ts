@@ -128,6 +128,18 @@ export class RowUndo {
     }
   }
 
+  /**
+   * Whether all of the row is in the undo log. An empty row is saved whole, because removing what is added to it would remove the
+   * row. Copies of large rows are empty for a while.
+   */
+  protected saveIfEmpty(row: Row): boolean {
+    if (this.isSaved(row)) return true;
+    if (this.t.count(row) > 0) return false;
+    this.saveRow(row);
+    this.wholeRowIsSaved(row);
+    return true;
+  }
+
   /** Whether the row is gone with its last element: then all of it is to be restored. */
   protected saveLast(row: Row, removed: number): boolean {
     if (this.isSaved(row)) return true;
