@@ -40,7 +40,11 @@ export class MemoryStore implements DocumentStore {
   }
 
   async changes(after: number): Promise<DocumentChange[]> {
-    return this.#history.slice(after);
+    return this.changesAfter(after);
+  }
+
+  changesAfter(revision: number): DocumentChange[] {
+    return this.#history.slice(revision);
   }
 
   watch(listener: (change: DocumentChange) => void): () => void {
@@ -54,6 +58,11 @@ export class MemoryStore implements DocumentStore {
 
   async write(writes: readonly DocumentWrite[]): Promise<number[]> {
     if (this.writesLeft-- <= 0) throw new Error('the store is gone');
+    return this.writeNow(writes);
+  }
+
+  /** Throws a `RevisionConflict`. */
+  writeNow(writes: readonly DocumentWrite[]): number[] {
     for (const { collection, id, expected } of writes) {
       const found = this.#documents.get(`${collection}/${id}`)?.revision ?? 0;
       if (found !== expected) throw new RevisionConflict(collection, id, expected, found);

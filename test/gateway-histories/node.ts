@@ -1,85 +1,97 @@
-// A node of a history: a Redis server, a gateway, a pod server and a pod of rows in memory over a replica of their log, all as in the server,
-// one life after the other over its disk. Sockets, the disk and the clock are simulated.
+// A node of a history: its Redis server, its gateway, its replicas of groups of rows in memory, and its part in the cluster's control
+// plane, all as in the server, one life after the other over its disk. Sockets, the disk, the clock, the consensus of the metadata and the
+// threads of a process are simulated.
 
-import { GroupExecutor } from '../../access/gateway/pods/group-executor.ts';
-import { GroupTicks } from '../../access/gateway/pods/group-ticks.ts';
-import { PodLink } from '../../access/gateway/pods/pod-link.ts';
-import { RemoteExecutor } from '../../access/gateway/pods/remote-executor.ts';
+import { Router } from '../../access/gateway/router.ts';
 import type { LinkContext } from '../../cluster-links/cluster-link.ts';
+import type { ClusterView, ReplicaStatus } from '../../contracts/cluster.ts';
+import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
+import { noLimits } from '../../contracts/tenancy/definitions.ts';
+import { PartitionCatalog } from '../../control/metadata/partition-catalog.ts';
+import { TableCatalog } from '../../control/metadata/table-catalog.ts';
+import type { TableDefinition } from '../../control/metadata/table-definition.ts';
 import { MemoryEngine } from '../../engines/memory/memory-engine.ts';
+import { ClusterViewFeed } from '../../server/cluster/cluster-view.ts';
+import { Controller } from '../../server/cluster/controller.ts';
+import { answerGroupQuestions } from '../../server/cluster/group-questions.ts';
+import { PartitionChanges } from '../../server/cluster/partition-changes.ts';
+import { ClusterPartitions, type PartitionOrders } from '../../server/planes/cluster-partitions.ts';
+import { ClusterRoutes } from '../../server/planes/cluster-routes.ts';
+import { ClusterRows } from '../../server/planes/cluster-rows.ts';
+import type { PlaneHost, Planes } from '../../server/planes/plane-host.ts';
+import type { PlaneMachine } from '../../server/planes/plane-machine.ts';
+import { RedisTables } from '../../server/planes/redis-tables.ts';
 import { FaultyDisk } from '../../storage-node/disk/faulty-disk.ts';
-import { PodServer } from '../../storage-node/pod-server/pod-server.ts';
-import { Pod } from '../../storage-node/pod.ts';
-import { firstPosition } from '../../storage-node/replicator/raft/log-position.ts';
-import { RaftLog } from '../../storage-node/replicator/raft/raft-log.ts';
-import { RaftPod } from '../../storage-node/replicator/raft/raft-pod.ts';
-import { nodeOfReplica, replicaId } from '../../storage-node/replicator/raft/replica-id.ts';
+import type { FsyncPolicy } from '../../storage-node/replicator/partition-log.ts';
+import type { RaftGroupLimits } from '../../storage-node/replicator/raft/raft-group-parts.ts';
 import type { EnginePool } from '../../storage-node/replicator/simulation/engine-pool.ts';
-import type { Network } from '../../storage-node/replicator/simulation/network.ts';
 import { Random } from '../../storage-node/replicator/simulation/timeline.ts';
-import { noRules } from '../../storage-node/table-rules.ts';
-import type { Clock } from '../../universal-row/environment.ts';
+import { systemClock } from '../../universal-row/environment.ts';
+import type { MetadataService, NodeMetadata } from './metadata.ts';
 import type { OwnedTimeline, Owner } from './owned-timeline.ts';
-import { type FrontClient, RedisFront } from './redis-front.ts';
+import { type FrontClient, RedisFront, registry } from './redis-front.ts';
 import type { Host, Wires } from './wires.ts';
 
-export const group = 16;
-export const tableNumbers = [0, 1, 2];
+const databases = 3;
+/** Replicas of each group. */
+export const copies = 3;
 
 export interface NodesWorld {
   readonly seed: number;
   readonly timeline: OwnedTimeline;
-  /** Of the log's messages. */
-  readonly network: Network;
   readonly wires: Wires;
+  readonly metadata: MetadataService;
   readonly engines: EnginePool;
   readonly random: Random;
-  /** Numbers of all nodes, from 1 on. */
-  readonly nodes: readonly number[];
-  readonly limits: { readonly checkpointEntries: number; readonly keptEntries: number };
+  readonly limits: Partial<RaftGroupLimits>;
+  readonly fsync: FsyncPolicy;
+  /** Milliseconds after which replicas of a node that is away are made on others. */
+  readonly rebuildAfterMs: number;
   readonly breach: (error: Error) => void;
 }
 
+/** What serves clients in one life. */
 interface Life {
   readonly owner: Owner;
-  readonly host: Host;
-  readonly raft: RaftPod;
-  readonly log: RaftLog;
-  readonly pod: Pod;
-  readonly engine: MemoryEngine;
-  readonly gateway: GroupExecutor;
+  readonly metadata: NodeMetadata;
+  readonly rows: ClusterRows;
+  readonly catalog: TableCatalog;
+  readonly partitions: PartitionCatalog;
   readonly redis: RedisFront;
 }
 
-const tickMs = 50;
-/** Ticks without a ping after which a node counts as down. */
-const silentTicks = 25;
 const leaderWaitMs = 4000;
 const secret = Buffer.alloc(32, 7);
+const model = 'memory';
+
+const tenant: TenantDefinition = {
+  ...{ name: 'default', number: 0, state: 'active', firstTable: 0, databases, limits: noLimits },
+};
+
+/** The tables that all nodes find, before the first of them starts. */
+export async function layTables(metadata: MetadataService): Promise<void> {
+  await TableCatalog.open(metadata.store, { databases, defaultModel: model });
+}
 
 export class GatewayNode {
   readonly number: number;
   /** Starts so far. */
   lives = 0;
+  /** Boots of its machine. */
+  #boots = 1;
   readonly #world: NodesWorld;
-  readonly #clock: Clock;
   #disk: FaultyDisk;
   #owner: Owner | undefined;
   #host: Host | undefined;
+  #isListening = false;
   #life: Life | undefined;
   #inbox: (() => void)[] = [];
   #isScheduled = false;
-  /** By node: ticks since it was last heard of. */
-  readonly #silence = new Map<number, number>();
 
   constructor(world: NodesWorld, number: number) {
     this.#world = world;
     this.number = number;
     const { timeline, random } = world;
-    this.#clock = {
-      now: () => 1_000_000 + Math.floor(timeline.now),
-      monotonic: () => timeline.now,
-    };
     const syncTime = (): Promise<void> => timeline.sleep(0.1 + random.next() * 6);
     this.#disk = new FaultyDisk({ rng: new Random(random.below(2 ** 32)), syncTime });
   }
@@ -90,11 +102,7 @@ export class GatewayNode {
 
   /** Where others connect to; undefined while the node does not listen. */
   get host(): Host | undefined {
-    return this.#host;
-  }
-
-  get isPaused(): boolean {
-    return this.#world.timeline.now < (this.#owner?.pausedUntil ?? 0);
+    return this.#isListening ? this.#host : undefined;
   }
 
   start(): void {
@@ -103,63 +111,149 @@ export class GatewayNode {
     this.#owner = owner;
     this.#inbox = [];
     this.#isScheduled = false;
-    this.#silence.clear();
     const { timeline, breach } = this.#world;
-    timeline.as(owner, () => timeline.after(0, () => void this.#start(owner).catch(breach)));
+    const failed = (error: Error): void => {
+      if (owner.isAlive) breach(error);
+    };
+    timeline.as(owner, () => timeline.after(0, () => void this.#start(owner).catch(failed)));
   }
 
   async #start(owner: Owner): Promise<void> {
-    const { engines, random, nodes, limits, breach, timeline, wires } = this.#world;
+    const { metadata: service, timeline, breach, rebuildAfterMs, fsync } = this.#world;
     const lives = ++this.lives;
     const disk = this.#disk;
-    const fatal = (error: Error): void => {
-      if (owner.isAlive) breach(error);
+    const metadata = service.enter(this.number, lives, owner);
+    const fatal = (error: unknown): void => {
+      if (owner.isAlive) breach(error as Error);
     };
-    const engine = new MemoryEngine({ directory: '/rows', disk, clock: this.#clock });
-    await engine.open();
-    const raft = await RaftPod.open({
-      ...{ disk, directory: '/log', ids: { cluster: 1, pod: this.number }, fsync: 'everysec' },
-      rng: new Random(random.below(2 ** 32)),
-      engine: engines.take(new Random(random.below(2 ** 32))),
-      ...{ boot: 'one', segmentBytes: 256 * 1024, ballastBytes: 0, clock: this.#clock, tickMs },
-      ...{ electionTicks: 20, heartbeatTicks: 3, payloadCacheBytes: 16 * 1024 },
-      limits: { ...limits, maxMessageBytes: 8 * 1024 },
-      send: (to, _lane, bytes) => {
-        if (!owner.isAlive) return false;
-        this.#post(nodeOfReplica(to), Uint8Array.from(bytes));
-        return true;
-      },
-      wake: () => this.#schedule(owner),
-      fatal,
-    });
-    if (!owner.isAlive) return;
-    const log = new RaftLog({
-      ...{ pod: raft, group, replica: replicaId(this.number) },
-      first: firstPosition(nodes.map((number) => replicaId(number))),
-      durableIndex: engine.appliedIndexOf(group),
-    });
     const report = (level: string, message: string, fields?: object): void => {
-      const why = (fields as { err?: Error } | undefined)?.err?.message ?? '';
-      if (level === 'error') fatal(new Error(`${message} ${why}`));
+      const why = (fields as { err?: Error } | undefined)?.err;
+      if (level === 'error') fatal(why ?? new Error(message));
     };
-    const pod = new Pod({
-      ...{ engine, log, group, clock: this.#clock },
-      tables: new Map(tableNumbers.map((table) => [table, noRules])),
-      rng: { next: () => 0.5 },
-      ...{ maxMemoryBytes: Infinity, checkpointBytes: Infinity },
+    const note = (): void => {};
+    const host = this.#newHost(owner, lives);
+    this.#host = host;
+    const catalog = await TableCatalog.open(metadata.store, { databases, defaultModel: model });
+    const feed = await ClusterViewFeed.open(metadata, fatal);
+    const tables = new RedisTables(model, () => rows.localPods());
+    const none = { tenants: [], users: [], tokens: [] };
+    tables.follow({ whole: true, revision: 1, ...none, tenants: [tenant], gone: none });
+    const router = new Router();
+    // Clients come once the node serves.
+    const served: { redis?: RedisFront } = {};
+    const routes = new ClusterRoutes({
+      ...{ tables, router, rows: () => rows },
+      entries: new Map(registry.entries().map((entry) => [entry.fullName, entry])),
+      divided: (of) => served.redis?.server.changes.missed(of),
+      pricerOf: () => undefined,
+      quotaModeOf: () => undefined,
+      consistencyOf: () => undefined,
+      asksOf: undefined,
+    });
+    const rules = tables.rulesOf(model);
+    const rows = await ClusterRows.open({
+      data: {
+        ...{ id: 1, node: this.number, incarnation: lives, secret, host: '', port: this.number },
+        ...{ view: feed.view, maxWriteBytes: 2 ** 24, silenceMs: undefined },
+      },
+      ...{ machine: this.#machine(host, disk), directory: '/rows', fsync },
+      ...{ segmentBytes: 256 * 1024, acceptLoss: false, keepLogBytes: 0, admission: undefined },
+      newEngine: async (_, directory) => new MemoryEngine({ directory, disk, clock: systemClock }),
+      podOptions: () => ({
+        ...{ tables: rules, clock: systemClock, rng: { next: () => 0.5 } },
+        ...{ maxMemoryBytes: Infinity, checkpointBytes: Infinity },
+      }),
+      pricerOf: () => ({ price: () => 0 }) as never,
+      groupOf: (table) => routes.groupOf(table),
+      knows: (number) => tables.knows(number),
+      successorOf: (number) => routes.successorOf(number),
+      answerPartition: (question) => changing.answer(question),
+      refusalOf: () => undefined,
+      leaderWaitMs,
+      loadedScripts: () => [],
+      scriptsOf: () => undefined,
+      nodeIsThere: note,
+      leaderMoved: note,
+      answer: note,
+      changes: () => served.redis?.server.changes,
+      heard: () => true,
+      monitors: { heard: note, watched: note },
+      ...{ report, fatal },
+    });
+    const route = (): void => {
+      router.setByTable((table) => routes.to(table), [rows.ticks], tables.tablesOfPartitions());
+      routes.mapsChanged();
+    };
+    const changing = new ClusterPartitions({
+      podOf: (number, of) => rows.podOfGroup(routes.groupOfModel(number, of) ?? 0),
+      pods: () => rows.localPods(),
+      askLeader: (number, question) => rows.askLeader(number, question),
+      adopt: (definition) => {
+        if (tables.mapOf(definition.id).epoch > definition.placement!.epoch) return;
+        tables.setDefinition(definition);
+        route();
+      },
       report,
     });
-    const server = new PodServer({
-      podOf: () => ({ executor: pod, mayWait: true }),
-      answer: () => null,
-      ...{ report, failed: (error: unknown) => fatal(error as Error) },
+    const adopt = async (view: ClusterView): Promise<void> => {
+      routes.setGroups(view.groups);
+      await rows.setView(view);
+      route();
+    };
+    tables.setDefinitions(catalog.definitions());
+    await adopt(feed.view);
+    const redis = (served.redis = new RedisFront({ timeline, host, router, report, breach }));
+    redis.server.elsewhere = rows;
+    redis.server.changes.elsewhere = rows.changes;
+
+    const planes = planesOf({
+      partitionStep: (orders) => changing.step(orders as PartitionOrders),
+      groupStatus: async () => rows.status(),
+      transferGroup: async (order) => {
+        const { group, to } = order as { group: number; to: number };
+        rows.transfer(group, to);
+      },
     });
+    await catalog.attach({
+      isCluster: true,
+      rowCount: async () => undefined,
+      setTables: async (definitions: readonly TableDefinition[]) => {
+        tables.setDefinitions(definitions);
+        route();
+      },
+      undefinedTables: async () => [],
+      setDefaultModel: async () => {},
+    });
+    const partitions = new PartitionCatalog(catalog, note);
+    partitions.attach(
+      new PartitionChanges({
+        ...{ metadata, planes, tables: catalog, level: () => Infinity, report: note, made: note },
+        sizes: async () => [],
+      }),
+    );
+    catalog.follow(note);
+    answerGroupQuestions(metadata.handlers, planes);
+    feed.onChange((view) => void adopt(view).catch(fatal));
+    await adopt(feed.view);
+    new Controller({
+      metadata,
+      catalogs: () => ({
+        ...{ tenants: [0], tables: catalog.definitions(), defaultModel: model },
+        ...{ ownerOf: () => 0, seriesPartitions: 0 },
+      }),
+      policy: () => ({ replicas: copies, leastNodes: copies, rebuildAfterMs }),
+      report: note,
+    }).start();
+    this.#life = { owner, metadata, rows, catalog, partitions, redis };
+  }
+
+  #newHost(owner: Owner, lives: number): Host {
     const context: LinkContext = {
       identity: { cluster: '1', node: String(this.number), incarnation: lives, level: 1 },
       secret,
     };
-    const host: Host = {
-      ...{ number: this.number, owner, context, service: server },
+    return {
+      ...{ number: this.number, owner, context, services: new Map() },
       // Another interval for each life of a process: links with the same one share a timer.
       pingMs: 250 + (this.#world.seed * 1000 + this.number * 100 + lives) / 1e9,
       soon: (act) => {
@@ -168,48 +262,47 @@ export class GatewayNode {
         this.#schedule(owner);
       },
     };
-    const ticks = new GroupTicks();
-    const remotes = new Map<number, RemoteExecutor>();
-    const gateway = new GroupExecutor({
-      ...{ group: () => group, node: this.number, incarnation: lives, ticks },
-      ...{ local: () => pod, log: () => log, remoteOf: (node: number) => remotes.get(node) },
-      ...{ waitMs: leaderWaitMs, refusalOf: () => undefined, mayWait: false },
-      numbersTransactions: () => true,
-    });
-    gateway.setReplicas(nodes);
-    for (const node of nodes) {
-      if (node === this.number) continue;
-      const link = new PodLink({
-        ...{ host: `node-${node}`, port: node, node: String(node), context, report },
-        dial: wires.dialFor(host),
-      });
-      remotes.set(node, new RemoteExecutor(link, () => undefined));
-      void link.start();
-    }
-    // As a plane does (cluster-rows.ts).
-    log.leaderChanged = () => {
-      setImmediate(() => {
-        if (pod.leader !== 0) gateway.leaderIs(nodeOfReplica(pod.leader));
-      });
-    };
-    this.#host = host;
-    const redis = new RedisFront({ timeline, host, gateway, ticks, report, breach });
-    this.#life = { owner, host, raft, log, pod, engine, gateway, redis };
-    this.#tick(this.#life, timeline);
   }
 
-  /** The process ends at once: what it has written stays. */
-  kill(): void {
+  #machine(host: Host, disk: FaultyDisk): PlaneMachine {
+    const { engines, random, limits, wires } = this.#world;
+    return {
+      disk,
+      dial: wires.dialFor(host),
+      listen: async () => {
+        if (this.#host === host) this.#isListening = true;
+        return {
+          serve: (purpose, service) => {
+            if (service === undefined) host.services.delete(purpose);
+            else host.services.set(purpose, service);
+          },
+          close: async () => {},
+        };
+      },
+      raftOptions: () => ({
+        ...{ rng: new Random(random.below(2 ** 32)), boot: String(this.#boots), ballastBytes: 0 },
+        engine: engines.take(new Random(random.below(2 ** 32))),
+        payloadCacheBytes: 16 * 1024,
+        limits: { ...limits, maxMessageBytes: 8 * 1024 },
+      }),
+    };
+  }
+
+  /** The process ends at once: what it has written stays. If its machine loses power, what it has synced does. */
+  kill(losesPower: boolean): void {
     const owner = this.#owner;
     if (owner === undefined) return;
     owner.isAlive = false;
+    this.#world.metadata.left(this.number);
     if (this.#host !== undefined) this.#world.wires.ended(this.#host);
     this.#owner = undefined;
     this.#host = undefined;
+    this.#isListening = false;
     this.#life?.redis.ended();
     this.#life = undefined;
     this.#inbox = [];
-    this.#disk = this.#disk.kill();
+    if (losesPower) this.#boots++;
+    this.#disk = losesPower ? this.#disk.crash() : this.#disk.kill();
   }
 
   /** The process stands still for so long. */
@@ -217,56 +310,21 @@ export class GatewayNode {
     if (this.#owner !== undefined) this.#owner.pausedUntil = this.#world.timeline.now + ms;
   }
 
-  /** A message of another node's log has come. */
-  receive(bytes: Uint8Array): void {
-    this.#host?.soon(() => this.#take(this.#life!, bytes));
+  /** Has the node do something, while it serves. */
+  do(act: (life: Life) => unknown): void {
+    const life = this.#life;
+    if (life !== undefined) this.#world.timeline.as(life.owner, () => act(life));
   }
 
-  /** Undefined while the node does not listen. */
+  status(group: number): ReplicaStatus | undefined {
+    return this.#life?.rows.status().find((one) => one.group === group);
+  }
+
+  /** Undefined while the node does not serve. */
   connect(): FrontClient | undefined {
     const { timeline } = this.#world;
     const life = this.#life;
     return life && timeline.as(life.owner, () => life.redis.connect());
-  }
-
-  #post(to: number, bytes: Uint8Array): void {
-    const { timeline, network } = this.#world;
-    // Messages under way are no process's.
-    timeline.as(undefined, () => network.send(this.number, to, bytes));
-  }
-
-  #tick(life: Life, timeline: OwnedTimeline): void {
-    const { pod, raft, owner } = life;
-    this.#ping(raft);
-    pod.maintain();
-    raft.tick();
-    this.#schedule(owner);
-    timeline.after(tickMs, () => this.#tick(life, timeline));
-  }
-
-  /** As the transport does: tells the pod of silent nodes, and of those that are heard again. */
-  #ping(raft: RaftPod): void {
-    for (const node of this.#world.nodes) {
-      if (node === this.number) continue;
-      this.#post(node, Uint8Array.of(this.number));
-      const silence = this.#silence.get(node);
-      if (silence === undefined) continue;
-      if (silence < silentTicks) this.#silence.set(node, silence + 1);
-      else {
-        this.#silence.delete(node);
-        raft.nodeDown(node);
-      }
-    }
-  }
-
-  #take({ raft }: Life, bytes: Uint8Array): void {
-    if (bytes.length > 1) {
-      raft.receive(bytes);
-      return;
-    }
-    const node = bytes[0]!;
-    if (!this.#silence.has(node)) raft.nodeUp(node);
-    this.#silence.set(node, 0);
   }
 
   #schedule(owner: Owner): void {
@@ -276,18 +334,28 @@ export class GatewayNode {
     timeline.as(owner, () =>
       timeline.after(0, () => {
         this.#isScheduled = false;
-        if (this.#life !== undefined) this.#turn(this.#life);
+        this.#turn();
       }),
     );
   }
 
-  /** One round of the event loop. */
-  #turn(life: Life): void {
+  /** What the sockets of the process have. */
+  #turn(): void {
     try {
       for (const act of this.#inbox.splice(0)) act();
-      if (life.raft.work()) this.#schedule(life.owner);
     } catch (error) {
       this.#world.breach(error as Error);
     }
   }
+}
+
+/** The Redis plane of a node, as its control plane calls it. */
+function planesOf(calls: Record<string, (body: unknown) => Promise<unknown>>): Planes {
+  const call = async (what: string, body: unknown): Promise<unknown> => {
+    const answer = calls[what];
+    if (answer === undefined) throw new Error(`no answer to ${what}`);
+    return await answer(body);
+  };
+  const redis = { name: 'redis', isUp: true, call } as unknown as PlaneHost;
+  return { redis, influx: { name: 'influx', isUp: false } as unknown as PlaneHost };
 }

@@ -26,6 +26,9 @@ class Timer {
 /** Longest time until an immediate runs, milliseconds: the event loop does other things meanwhile. */
 const immediateMs = 0.3;
 
+/** Unix time of the beginning, milliseconds. */
+const beganAt = 1_000_000;
+
 export class OwnedTimeline extends Timeline {
   /** Whose code runs now; undefined for that of the test. */
   #owner: Owner | undefined;
@@ -58,10 +61,12 @@ export class OwnedTimeline extends Timeline {
     }
   }
 
-  /** While `act` runs, the timers and the clock of Node are those of this timeline. */
+  /** While `act` runs, the timers, the clocks and the random numbers of Node are those of this timeline. */
   async insteadOfTimers<T>(random: Random, act: () => Promise<T>): Promise<T> {
     const { setImmediate, setTimeout, setInterval, clearTimeout, clearInterval } = globalThis;
     const clock = Object.getOwnPropertyDescriptor(performance, 'now');
+    const { now } = Date;
+    const { random: drawn } = Math;
     const clear = (timer?: Timer): void => {
       if (timer !== undefined) timer.isActive = false;
     };
@@ -97,11 +102,15 @@ export class OwnedTimeline extends Timeline {
     };
     Object.assign(globalThis, timers);
     performance.now = () => this.now;
+    Date.now = () => beganAt + Math.floor(this.now);
+    Math.random = () => random.next();
     try {
       return await act();
     } finally {
       if (clock === undefined) Reflect.deleteProperty(performance, 'now');
       else Object.defineProperty(performance, 'now', clock);
+      Date.now = now;
+      Math.random = drawn;
       Object.assign(globalThis, { setImmediate, setTimeout, setInterval });
       Object.assign(globalThis, { clearTimeout, clearInterval });
     }

@@ -2,10 +2,8 @@
 // that are sent ahead of answers, ticks, answers that wait for the log, watched keys.
 
 import type { Socket } from 'node:net';
-import type { GroupExecutor } from '../../access/gateway/pods/group-executor.ts';
-import type { GroupTicks } from '../../access/gateway/pods/group-ticks.ts';
 import { Principals } from '../../access/gateway/principals.ts';
-import { Router } from '../../access/gateway/router.ts';
+import type { Router } from '../../access/gateway/router.ts';
 import { allCommands } from '../../access/redis/commands/all.ts';
 import { CommandRegistry } from '../../access/redis/commands/registry.ts';
 import { Connection } from '../../access/redis/connection.ts';
@@ -16,7 +14,7 @@ import { RespReader, type RespValue } from '../support/resp-value.ts';
 import type { OwnedTimeline } from './owned-timeline.ts';
 import type { Host } from './wires.ts';
 
-const registry = new CommandRegistry(allCommands);
+export const registry = new CommandRegistry(allCommands);
 const unlimited = { hardBytes: 0, softBytes: 0, softSeconds: 0 };
 
 const facts: ServerFacts = {
@@ -114,8 +112,7 @@ export class FrontClient {
 interface FrontOptions {
   readonly timeline: OwnedTimeline;
   readonly host: Host;
-  readonly gateway: GroupExecutor;
-  readonly ticks: GroupTicks;
+  readonly router: Router;
   readonly report: (level: string, message: string, fields?: object) => void;
   /** A client's end has failed. */
   readonly breach: (error: Error) => void;
@@ -123,21 +120,15 @@ interface FrontOptions {
 
 export class RedisFront {
   readonly #options: FrontOptions;
-  readonly #server: RedisServer;
+  readonly server: RedisServer;
   readonly #principals = new Principals({ databases: 16 });
   readonly #clients = new Set<FrontClient>();
   #nextId = 1;
 
   constructor(options: FrontOptions) {
     this.#options = options;
-    const { gateway, ticks, report } = options;
-    const router = new Router();
-    router.set({
-      ...{ executor: gateway, group: gateway, pods: [ticks], mayWait: true },
-      isReplicated: true,
-      bounds: undefined,
-    });
-    this.#server = new RedisServer({
+    const { router, report } = options;
+    this.server = new RedisServer({
       ...{ host: '', port: 0, backlog: 1, tcpKeepAliveSeconds: 0 },
       ...{ maxClients: 1000, idleTimeout: 0, loginTimeoutMs: 0 },
       principals: this.#principals,
@@ -150,7 +141,7 @@ export class RedisFront {
 
   connect(): FrontClient {
     const { timeline, host, breach } = this.#options;
-    const server = this.#server;
+    const { server } = this;
     // The client is another process.
     const toClient = (act: () => void): void =>
       timeline.as(undefined, () =>

@@ -11,6 +11,7 @@ import {
 import type { dialLink } from '../../cluster-links/dial.ts';
 import {
   ClientHandshake,
+  HelloError,
   nonceBytes,
   ServerHandshake,
 } from '../../universal-row/protocol/hello.ts';
@@ -22,7 +23,8 @@ export interface Host {
   readonly number: number;
   readonly owner: Owner;
   readonly context: LinkContext;
-  readonly service: LinkService;
+  /** By their purpose. */
+  readonly services: Map<string, LinkService>;
   /** Between pings of its links. Links with the same interval share a timer, which would be that of one process. */
   readonly pingMs: number;
   /** What its sockets do, once the process gets to it. */
@@ -170,7 +172,7 @@ export class Wires {
   }
 
   dialFor(client: Host): typeof dialLink {
-    return (context, { port: to, purpose }, listener) => {
+    return (context, { port: to, purpose, keepsAlive }, listener) => {
       const { timeline } = this.#world;
       let isOver = false;
       let link: ClusterLink | undefined;
@@ -211,6 +213,7 @@ export class Wires {
                 silenceMs: undefined,
                 pingMs: client.pingMs,
                 serviceFor: () => ({
+                  keepsAlive,
                   open: (opened) => {
                     isOver = true;
                     return listener.open(opened);
@@ -239,7 +242,7 @@ export class Wires {
 }
 
 function accepted(wire: Wire): ClusterLink {
-  const { context, service } = wire.host;
+  const { context, services } = wire.host;
   return new ClusterLink({
     socket: wire as unknown as Socket,
     handshake: new ServerHandshake({
@@ -249,7 +252,11 @@ function accepted(wire: Wire): ClusterLink {
     }),
     silenceMs: undefined,
     pingMs: wire.host.pingMs,
-    serviceFor: () => service,
+    serviceFor: ({ purpose }) => {
+      const service = services.get(purpose);
+      if (service === undefined) throw new HelloError(`links for ${purpose} are not served here`);
+      return service;
+    },
     ended: () => undefined,
   });
 }
