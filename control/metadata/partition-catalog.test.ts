@@ -93,3 +93,35 @@ test('a change under way begins again after a restart, and its numbers are not g
   await partitions.cancel('0');
   expect(await split()).toEqual(targets.map((number) => number + 2));
 });
+
+/** The data planes of a cluster, whose changes have numbered attempts. */
+class ClusterPlane extends FakePlane {
+  runs(): boolean {
+    return true;
+  }
+}
+
+test.each([
+  { before: 0, isWithdrawn: true },
+  // Its next leader has begun it, and may succeed.
+  { before: 1, isWithdrawn: false },
+])(
+  'a change of which $before attempts have begun since is withdrawn: $isWithdrawn',
+  async ({ before, isWithdrawn }) => {
+    await partitions.close();
+    const tables = await TableCatalog.open(store, { databases: 2, defaultModel: 'memory' });
+    plane = new ClusterPlane();
+    partitions = new PartitionCatalog(tables, () => {});
+    partitions.attach(plane);
+    const { change } = await partitions.order('0', { kind: 'split', partition: 0 });
+    const attempt = change!.attempt!;
+    await tables.place(0, ({ placement }) => {
+      return { ...placement!, change: { ...placement!.change!, attempt: attempt + before } };
+    });
+    plane.state = { state: 'failed', error: 'cancelled', attempt };
+    await partitions.settled(0);
+    const found = await partitions.list('0');
+    expect(found.change === undefined).toBe(isWithdrawn);
+    expect(found.failure).toBe('cancelled');
+  },
+);

@@ -24,7 +24,8 @@ export type PartitionChangeStatus =
   /** Rows copied, of those there were at the beginning. */
   | { readonly state: 'running'; readonly done: number; readonly total: number }
   | { readonly state: 'done' }
-  | { readonly state: 'failed'; readonly error: string };
+  /** `attempt`: in a cluster, the last one of the change that this node has made. */
+  | { readonly state: 'failed'; readonly error: string; readonly attempt?: number | undefined };
 
 /** The data plane. */
 export interface PartitionHolder {
@@ -210,7 +211,7 @@ export class PartitionCatalog {
       const status = await holder.status(id);
       if (this.#closed || status.state === 'done' || holder.runs?.() === false) return;
       if (status.state === 'failed') {
-        await this.#withdraw(id, status.error);
+        await this.#withdraw(id, status);
         throw new Error(status.error);
       }
       await new Promise((resolve) => setTimeout(resolve, watchEveryMs).unref());
@@ -218,10 +219,19 @@ export class PartitionCatalog {
   }
 
   /** Nothing has changed. */
-  async #withdraw(id: number, failure: string): Promise<void> {
+  async #withdraw(
+    id: number,
+    { error, attempt }: PartitionChangeStatus & { state: 'failed' },
+  ): Promise<void> {
     // Other nodes of a cluster are asked what became of it, too.
-    const told = this.#holder?.runs === undefined ? {} : { failure };
-    await this.#tables.place(id, (found) => ({ ...partitionMapOf(found), ...told }));
+    const told = this.#holder?.runs === undefined ? {} : { failure: error };
+    await this.#tables.place(id, (found) => {
+      const map = partitionMapOf(found);
+      const change = found.placement?.change;
+      // The next leader of the metadata has begun another attempt, which may succeed.
+      const isOver = attempt !== undefined && change?.attempt !== attempt;
+      return isOver ? (found.placement ?? map) : { ...map, ...told };
+    });
   }
 
   async cancel(reference: string, within?: string): Promise<TablePartitions> {

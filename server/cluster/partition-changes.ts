@@ -56,6 +56,16 @@ class Over extends Error {}
 
 class Cancelled extends Error {}
 
+/** The change has come to nothing, and its attempts up to this one never will be decided. */
+class Failure extends Error {
+  readonly attempt: number;
+
+  constructor(message: string, attempt: number) {
+    super(message);
+    this.attempt = attempt;
+  }
+}
+
 interface Running {
   done: number;
   total: number;
@@ -66,7 +76,8 @@ interface Running {
 export class PartitionChanges implements PartitionHolder {
   readonly #options: PartitionChangesOptions;
   readonly #running = new Map<number, Running>();
-  readonly #failures = new Map<number, string>();
+  /** By table: why the change has come to nothing, and its last attempt. */
+  readonly #failures = new Map<number, { error: string; attempt: number }>();
   readonly #stops: (() => void)[] = [];
   #closed = false;
 
@@ -104,18 +115,23 @@ export class PartitionChanges implements PartitionHolder {
     this.#failures.delete(id);
     this.#run(id, running)
       .catch((error: Error) => {
-        if (!(error instanceof Over)) this.#failures.set(id, error.message);
+        const { message } = error;
+        if (error instanceof Failure) {
+          this.#failures.set(id, { error: message, attempt: error.attempt });
+        } else if (!(error instanceof Over)) {
+          this.#options.report(`a change of partitions of table ${id} begins again: ${message}`);
+        }
       })
       .finally(() => this.#running.delete(id));
   }
 
   async status(table: number): Promise<PartitionChangeStatus> {
     const running = this.#running.get(table);
-    const error = this.#failures.get(table);
+    const failure = this.#failures.get(table);
     if (running !== undefined || !this.runs()) {
       return { state: 'running', done: running?.done ?? 0, total: running?.total ?? 0 };
     }
-    return error === undefined ? { state: 'done' } : { state: 'failed', error };
+    return failure === undefined ? { state: 'done' } : { state: 'failed', ...failure };
   }
 
   /** The node that executes the change reads it from the metadata. */
@@ -147,7 +163,7 @@ export class PartitionChanges implements PartitionHolder {
         const isLast = error instanceof Cancelled || ++failures >= mostFailures;
         const decided = await this.#giveUp(definition, isLast);
         if (decided !== undefined) return await this.#finish(decided, running);
-        if (isLast) throw error;
+        if (isLast) throw new Failure(message, definition.placement.change.attempt);
         await this.#pause(retryMs * failures);
       }
     }
