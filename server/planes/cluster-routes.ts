@@ -83,7 +83,8 @@ export class ClusterRoutes {
       return tables.isDivided(number) ? router.to(number).executor : undefined;
     }
     const table = this.#tablesOfFormer.get(number);
-    return table === undefined ? undefined : router.to(table).executor;
+    // A group of an undivided table would take the partition's number for that of a table.
+    return table !== undefined && tables.isDivided(table) ? router.to(table).executor : undefined;
   }
 
   /** Definitions have changed: commands that wait for replaced partitions, and observers of their rows, move to the new ones. */

@@ -72,7 +72,7 @@ export class RedisCatalog {
       .filter(({ cacheBypass }) => cacheBypass)
       .flatMap(({ id }) => tables.partitionsOf(id).map(({ number }) => number));
     for (const pod of pods.local()) pod.parts.engine.setCacheBypass?.(new Set(bypassing));
-    partitions.setTables(definitions);
+    partitions.setTables([...tables.definitions]);
     cache.setTables(definitions);
     this.route();
   }

@@ -168,8 +168,6 @@ const clusterPartitions =
         pods: () => pods.local(),
         askLeader: (number, question) => pods.cluster!.askLeader(number, question),
         adopt: (definition) => {
-          // A definition that arrives late must not replace a newer one from the metadata.
-          if (tables.mapOf(definition.id).epoch > definition.placement!.epoch) return;
           tables.setDefinition(definition);
           catalog.route();
         },

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { defaultTableProperties } from '../../contracts/table-properties.ts';
+import { firstPartition, type Partition } from '../../contracts/partition-map.ts';
 import type { TableDefinition } from '../../control/metadata/table-definition.ts';
 import {
   noLimits,
@@ -146,4 +147,22 @@ test('a partition that rows are copied to is filling, and counts once it is serv
   sizes.set(table, 0).set(target.number, 100);
   expect(rules.get(target.number)!.isFilling).toBe(false);
   expect(rules.get(target.number)!.quota!.refusal()).toContain('it has 100 and may have 100');
+});
+
+test('a table stays divided as in the latest map, whatever order the definitions come in', () => {
+  const of = tables();
+  const [before, after] = [firstPartition, firstPartition + 1].map((number) => {
+    return { number, first: 0, last: 16_383, model: 'memory' };
+  });
+  const divided = (epoch: number, partition: Partition, change: Partial<TableDefinition> = {}) =>
+    definition(0, { placement: { epoch, partitions: [partition] }, ...change });
+  of.setDefinition(divided(3, after!));
+  of.setDefinitions([divided(2, before!, { readOnly: true }), definition(1)]);
+  expect(of.partitionsOf(0)).toEqual([after]);
+  expect(of.knows(before!.number)).toBe(false);
+  expect(of.definition(0)?.readOnly).toBe(true);
+  of.setDefinitions([definition(0), definition(1)]);
+  expect(of.isDivided(0)).toBe(true);
+  of.setDefinitions([divided(4, before!)]);
+  expect(of.partitionsOf(0)).toEqual([before]);
 });

@@ -198,10 +198,13 @@ export class RedisTables {
     this.setDefinitions([...others, definition]);
   }
 
+  /** All there are. Of a table that is known to be divided in a later way, the way it is divided stays. */
   setDefinitions(definitions: readonly TableDefinition[]): void {
+    const known = new Map(this.#definitions);
     this.#definitions.clear();
     this.#partitions.clear();
-    for (const definition of definitions) {
+    for (const given of definitions) {
+      const definition = dividedAsLatest(given, known.get(given.id));
       this.#definitions.set(definition.id, definition);
       const { partitions = [], change } = definition.placement ?? {};
       // The targets of a change are served as soon as it is decided, which other nodes may know before this one.
@@ -266,4 +269,19 @@ export class RedisTables {
   #clearRules(): void {
     for (const rules of this.#rules) rules.clear();
   }
+}
+
+/**
+ * Definitions come from the metadata, which a node may hear of late, and from the coordinator of a change. By an older map commands
+ * would go to groups that have the rows no more.
+ */
+function dividedAsLatest(
+  given: TableDefinition,
+  known: TableDefinition | undefined,
+): TableDefinition {
+  if (known === undefined || partitionMapOf(known).epoch <= partitionMapOf(given).epoch) {
+    return given;
+  }
+  const { placement, model, partitions } = known;
+  return { ...given, placement, model, partitions };
 }

@@ -189,7 +189,6 @@ export class GatewayNode {
       pods: () => rows.localPods(),
       askLeader: (number, question) => rows.askLeader(number, question),
       adopt: (definition) => {
-        if (tables.mapOf(definition.id).epoch > definition.placement!.epoch) return;
         tables.setDefinition(definition);
         route();
       },
