@@ -23,7 +23,12 @@ import {
 import { RaftHost } from '../../storage-node/replicator/raft/raft-host.ts';
 import { entryBytesFor, type RaftLog } from '../../storage-node/replicator/raft/raft-log.ts';
 import type { RaftPod } from '../../storage-node/replicator/raft/raft-pod.ts';
-import { nodeOfReplica } from '../../storage-node/replicator/raft/replica-id.ts';
+import {
+  countOfReplica,
+  lastReplicaId,
+  nodeOfReplica,
+  replicaId,
+} from '../../storage-node/replicator/raft/replica-id.ts';
 import { TcpTransport } from '../../storage-node/replicator/transport/tcp-transport.ts';
 import type { ReplicaState } from './cluster-samples.ts';
 import { FenceReports } from './fence-reports.ts';
@@ -313,12 +318,12 @@ export class PlaneGroups<P extends ReplicaPod> {
       if (definition !== undefined && isMember === true) local.definition = definition;
       else await this.#remove(group, local);
     }
-    this.#sweep(here);
     for (const definition of here.values()) {
       const own = definition.replicas.find(({ node }) => node === data.node);
       if (own === undefined || this.#replicas.has(definition.group)) continue;
       await this.#open(definition, own.replica);
     }
+    await this.#sweep(groups);
   }
 
   /** Another replica of the same group begins with nothing. */
@@ -330,9 +335,11 @@ export class PlaneGroups<P extends ReplicaPod> {
     const { open, report, changed, leaderChanged } = this.#options;
     const { group } = definition;
     const directory = this.#directoryOf(group, replica);
-    this.machine.disk.makeDirectory(directory);
+    const { disk } = this.machine;
+    if (!disk.exists(directory)) await this.#raft.pod.removeBefore(group, replica);
+    disk.makeDirectory(directory);
     const opened = await open({
-      ...{ definition, replica, directory, disk: this.machine.disk, raft: this.#raft.pod },
+      ...{ definition, replica, directory, disk, raft: this.#raft.pod },
       report: (level, message, fields) => report(level, message, { group, ...fields }),
     });
     this.#replicas.set(group, { definition, replica, directory, ...opened });
@@ -355,20 +362,40 @@ export class PlaneGroups<P extends ReplicaPod> {
     report('info', 'a replica has left this node', { group });
   }
 
-  /** Deletes a crash's leftovers of removed replicas. */
-  #sweep(here: ReadonlyMap<number, GroupDefinition>): void {
+  /** Deletes what is left of replicas that have gone while this node was away, or of which a crash has left a part. */
+  async #sweep(groups: readonly GroupDefinition[]): Promise<void> {
     if (this.#isSwept) return;
     this.#isSwept = true;
-    const root = join(this.#options.directory, 'groups');
     const { disk } = this.machine;
+    const { pod } = this.#raft;
+    const { node } = this.#options.data;
+    const root = join(this.#options.directory, 'groups');
     disk.makeDirectory(root);
-    const known = new Set<string>();
-    for (const { group, replicas } of here.values()) {
-      for (const { replica } of replicas) known.add(`${group}-${replica}`);
-    }
+    const known = new Map(groups.map((one) => [one.group, one]));
+    const newest = Math.max(0, ...known.keys());
+    // A node that cannot reach the others may have metadata that are older than its replicas.
+    const isOver = (group: number, replica: number): boolean => {
+      const definition = known.get(group);
+      if (definition === undefined) return group < newest;
+      const isListed = definition.replicas.some((one) => one.replica === replica);
+      return !isListed && countOfReplica(replica) <= definition.epoch;
+    };
+    const over: string[] = [];
+    const kept = new Set<number>();
     for (const name of disk.list(root)) {
-      if (!known.has(name)) disk.removeTree(join(root, name));
+      const [group = 0, replica = 0] = name.split('-').map(Number);
+      if (isOver(group, replica)) over.push(name);
+      else kept.add(group);
     }
+    for (const group of pod.closedGroups) {
+      const definition = known.get(group);
+      const mayBeServed = definition === undefined ? group >= newest : kept.has(group);
+      if (mayBeServed) continue;
+      const last =
+        definition === undefined ? lastReplicaId(node) : replicaId(node, definition.epoch);
+      await pod.removeGroup(group, last);
+    }
+    for (const name of over) disk.removeTree(join(root, name));
   }
 
   #stepMembers(): void {

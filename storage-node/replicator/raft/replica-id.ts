@@ -15,6 +15,11 @@ export function replicaId(node: number, count = 0): number {
   return node * perNode + count;
 }
 
+/** Above all ids of replicas that a node has had of a group. */
+export function lastReplicaId(node: number): number {
+  return replicaId(node, perNode - 1);
+}
+
 export function countOfReplica(replica: number): number {
   return replica % perNode;
 }
