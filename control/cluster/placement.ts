@@ -68,13 +68,20 @@ export class Placement {
     this.#replicas.set(node, this.replicasOn(node) + by);
   }
 
-  /** The best node for one more replica besides those on `taken`; `avoid` has no room for another reason. */
-  best(taken: readonly number[], avoid: readonly number[] = []): number | undefined {
+  /**
+   * The best node for one more replica besides those on `taken`; `avoid` has no room for another reason. Unless it may be silent, it
+   * can be reached.
+   */
+  best(
+    taken: readonly number[],
+    avoid: readonly number[] = [],
+    mayBeSilent = false,
+  ): number | undefined {
     const zones = new Map<string, number>();
     for (const node of taken) zones.set(this.zoneOf(node), (zones.get(this.zoneOf(node)) ?? 0) + 1);
     let best: { node: number; score: readonly number[] } | undefined;
     for (const { node, reachable } of this.#usable.values()) {
-      if (!reachable || taken.includes(node) || avoid.includes(node)) continue;
+      if ((!reachable && !mayBeSilent) || taken.includes(node) || avoid.includes(node)) continue;
       const score = [zones.get(this.zoneOf(node)) ?? 0, this.replicasOn(node), node];
       if (best === undefined || isLess(score, best.score)) best = { node, score };
     }

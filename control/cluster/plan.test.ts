@@ -133,6 +133,24 @@ describe('new groups', () => {
     ]);
   });
 
+  test.each([
+    { reachable: [true, true, true, false], nodes: [1, 2, 3] },
+    { reachable: [true, true, false], nodes: [1, 2, 3] },
+    // Most have to be in reach.
+    { reachable: [true, false], nodes: [1] },
+    { reachable: [true, true, false, false, false], nodes: [1, 2, 3], copies: 3 },
+    { reachable: [true, true, false, false, false], nodes: [1, 2], copies: 5 },
+  ])(
+    'have replicas on nodes that are silent for a moment where there are no others: $reachable',
+    ({ reachable, nodes, copies = 3 }) => {
+      const cluster = new ClusterFixture(reachable.map(() => ''));
+      for (const [i, isThere] of reachable.entries()) cluster.set(i + 1, { reachable: isThere });
+      cluster.purposes = purposes(1);
+      const [change] = plan(cluster.state, { ...policy, replicas: copies }, cluster.now);
+      expect(change).toEqual({ kind: 'create', purpose: cluster.purposes[0], nodes });
+    },
+  );
+
   test('come at a bounded rate', () => {
     const cluster = new ClusterFixture(['', '', '']);
     cluster.purposes = purposes(planBounds.create + 1);

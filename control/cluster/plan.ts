@@ -114,16 +114,31 @@ class Planner {
 
   #create(purpose: GroupPurpose): void {
     if (this.#counts.create >= planBounds.create) return;
-    const nodes: number[] = [];
-    while (nodes.length < this.#policy.replicas) {
-      const node = this.#placement.best(nodes);
-      if (node === undefined) break;
-      nodes.push(node);
-    }
+    const nodes = this.#firstNodes();
     if (nodes.length === 0) return;
     for (const node of nodes) this.#placement.count(node, 1);
     this.#counts.create++;
     this.#changes.push({ kind: 'create', purpose, nodes });
+  }
+
+  /**
+   * Nodes of a new group. With a replica on one that is out of reach, and may be back soon, the group survives the loss of another.
+   * But most of them have to be in reach.
+   */
+  #firstNodes(): number[] {
+    const { replicas } = this.#policy;
+    const nodes: number[] = [];
+    const add = (mayBeSilent: boolean): void => {
+      while (nodes.length < replicas) {
+        const node = this.#placement.best(nodes, [], mayBeSilent);
+        if (node === undefined) break;
+        nodes.push(node);
+      }
+    };
+    add(false);
+    const inReach = nodes.length;
+    add(true);
+    return 2 * inReach > nodes.length ? nodes : nodes.slice(0, inReach);
   }
 
   #delete({ group, replicas }: GroupDefinition): void {
