@@ -80,6 +80,11 @@ export class LongRuns {
     for (const [run] of this.#runs) run.tx.listener = listener;
   }
 
+  /** The pod is being closed. */
+  get isAbandoned(): boolean {
+    return this.#isAbandoned;
+  }
+
   /** Whether no long command is halfway through its writes. */
   get isWhole(): boolean {
     if (this.#isAbandoned) return false;

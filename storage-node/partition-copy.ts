@@ -101,6 +101,11 @@ export async function putRow(
 
 class CopyCancelled extends Error {}
 
+/** Keeps the entries of the log after this one; returns how to let them go. */
+function holdLog(pod: Pod, index: number): () => void {
+  return pod.parts.pins?.hold(index) ?? ((): void => {});
+}
+
 /** Applying one takes about a millisecond. */
 const sliceBytes = 64 * 1024;
 /**
@@ -182,15 +187,10 @@ export class PartitionCopy {
   }
 
   async #copyAll({ pod, table }: CopySource): Promise<void> {
-    // As for a backup: an engine makes one export at a time, and a long command has written a part.
-    while (pod.checkpointInProgress || !pod.isWhole) {
-      if (pod.checkpointInProgress) await pod.checkpoint();
-      else await pod.whole();
-    }
+    await pod.exportable();
     pod.endTick();
-    const { log, pins } = pod.parts;
-    const release = pins?.hold(log.lastIndex) ?? ((): void => {});
-    const follower: Follower = { pod, table, at: log.lastIndex, strays: new Set(), release };
+    const at = pod.parts.log.lastIndex;
+    const follower: Follower = { pod, table, at, strays: new Set(), release: holdLog(pod, at) };
     this.#followers.push(follower);
     const { index, batches } = await pod.committedRows((one) => one === table);
     follower.at = index;
@@ -224,6 +224,9 @@ export class PartitionCopy {
     // Many entries are one slice: each costs its sink an entry, which may be replicated.
     bytes += await this.#passRest(rewriter);
     follower.at = to;
+    const { release } = follower;
+    follower.release = holdLog(pod, to);
+    release();
     return bytes;
   }
 

@@ -179,6 +179,19 @@ export class Pod extends PodCommands implements LocalPod {
     return this.longs.runs.ended();
   }
 
+  /**
+   * Resolves at a moment when rows can be exported: an engine makes one export at a time, and a long command may have written a
+   * part. Rejects once the pod is closed.
+   */
+  async exportable(): Promise<void> {
+    const { runs } = this.longs;
+    while (this.checkpointInProgress || !this.isWhole) {
+      if (runs.isAbandoned) throw new Error('the rows are being closed');
+      if (this.checkpointInProgress) await this.checkpoint();
+      else await this.whole();
+    }
+  }
+
   get isWhole(): boolean {
     return this.longs.runs.isWhole;
   }

@@ -60,16 +60,10 @@ export class RowBackup implements PartBackup {
   #cancelled = false;
   #began = false;
 
-  /**
-   * Fixes the point of the backup. Waits for a checkpoint in progress, because an engine makes one export at a time,
-   * and for long commands, which would be included in part.
-   */
+  /** Fixes the point of the backup. */
   static async begin(options: RowBackupOptions): Promise<RowBackup> {
     const { pod } = options;
-    while (pod.checkpointInProgress || !pod.isWhole) {
-      if (pod.checkpointInProgress) await pod.checkpoint();
-      else await pod.whole();
-    }
+    await pod.exportable();
     // The open tick is written to the log, so that the log has the point.
     pod.endTick();
     const { wants, since, sums = false } = options;
