@@ -74,6 +74,44 @@ function isTouched({ isKnown }: { isKnown: boolean }): boolean {
   return watch.dirty;
 }
 
+test('those who wait for a key hear of it where the group of a partition has gone before the node sees the table divided anew', () => {
+  const tables = new RedisTables('memory', () => []);
+  const none = { tenants: [], users: [], tokens: [] };
+  tables.follow({ whole: true, revision: 1, ...none, tenants: [tenant], gone: none });
+  const executors = new Map([group + 1, group + 2, group + 3].map((one) => [one, newExecutor()]));
+  const router = new Router();
+  const rows = {
+    ticks: new GroupTicks(),
+    executor: (number: number) => executors.get(number),
+    awaited: newExecutor,
+    waitingFor: () => undefined,
+  };
+  const routes = new ClusterRoutes({
+    ...{ tables, router, entries: new Map(), rows: () => rows as unknown as ClusterRows },
+    ...{ divided: () => {}, pricerOf: () => undefined, quotaModeOf: () => undefined },
+    ...{ consistencyOf: () => undefined, asksOf: undefined },
+  });
+  const adopt = (definition: TableDefinition): void => {
+    tables.setDefinitions([definition]);
+    router.setByTable((table) => routes.to(table), [rows.ticks], tables.tablesOfPartitions());
+    routes.mapsChanged();
+  };
+  const groupsOf = (numbers: readonly number[]): GroupDefinition[] =>
+    numbers.map((n) => ({ ...ofTenant, group: group + 1 + n, partition: firstPartition + n }));
+  routes.setGroups(groupsOf([0, 1]));
+  adopt(dividedTable());
+  let heard = 0;
+  const key = Buffer.from('key');
+  router.to(0).executor.observe(0, key, { rowChanged: () => heard++ });
+  // The view, in which both partitions have given way to a third, comes before the definition.
+  routes.setGroups(groupsOf([2]));
+  executors.delete(group + 1);
+  executors.delete(group + 2);
+  const merged = { number: firstPartition + 2, first: 0, last: 16_383, model: 'memory' };
+  adopt({ ...dividedTable(), placement: { epoch: 3, partitions: [merged] } });
+  expect(heard).toBe(1);
+});
+
 test('watched keys count as touched where the change itself was not seen', () => {
   expect(isTouched({ isKnown: true })).toBe(true);
 });

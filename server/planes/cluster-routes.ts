@@ -1,6 +1,6 @@
 // Which group has a table's rows in a cluster, and the way there.
 
-import type { GroupExecutor } from '../../access/gateway/pods/group-executor.ts';
+import { GroupExecutor } from '../../access/gateway/pods/group-executor.ts';
 import type { Route, Router } from '../../access/gateway/router.ts';
 import type { CommandEntry } from '../../access/redis/commands/registry.ts';
 import { PartitionedTable } from '../../access/redis/partitions/partitioned-table.ts';
@@ -109,13 +109,17 @@ export class ClusterRoutes {
       router.to(table).executor.observe(table, key, observer);
     };
     const tenant = tables.ownerOf(table)?.number;
+    // As the table was divided before.
+    const lanes = this.#divided.get(table)?.lanes ?? [];
     for (const { number, model } of gone) {
       const group = this.groupOfModel(number, model);
       if (isPartition(number)) this.#tablesOfFormer.set(number, table);
       else if (isKnown && group !== undefined) this.#formerGroups.set(number, group);
       const scope = scopeOf(number, model as TableModel, tenant);
-      // This node may not know the group yet, and have clients that wait for it.
-      const executor = rows().executor(group ?? 0) ?? rows().waitingFor(scope);
+      // This node may have heard that the group is gone already. Or it does not know it yet, and has clients that wait for it.
+      const lane = lanes.find(({ partition }) => partition.number === number)?.partition.pod;
+      const before = lane instanceof GroupExecutor ? lane : rows().waitingFor(scope);
+      const executor = rows().executor(group ?? 0) ?? before;
       executor?.replaced(number, observe);
     }
     divided(tenant);
