@@ -192,6 +192,7 @@ export class PartitionChanges implements PartitionHolder {
     });
     const decided = decisionOf(definition, await this.#step('void', definition, [home]));
     if (decided !== undefined) return decided;
+    this.#refuseIfCancelled(definition);
     await this.#step('release', definition, others);
     const filling = await this.#step('fill', definition, targets);
     expectMarks(filling, targets, MarkState.filling, attempt);
@@ -204,7 +205,6 @@ export class PartitionChanges implements PartitionHolder {
       }
       running.done = copies.reduce((sum, copy) => sum + copy!.done, 0);
       running.total = copies.reduce((sum, copy) => sum + copy!.total, 0);
-      this.#refuseIfCancelled(definition);
       return copies.every((copy) => copy!.state === 'ready');
     });
     running.pausedAt = performance.now();
@@ -217,9 +217,18 @@ export class PartitionChanges implements PartitionHolder {
     return definition;
   }
 
-  #refuseIfCancelled({ id }: Changing): void {
+  #refuseIfCancelled(definition: Changing): void {
+    if (this.#recorded(definition).isCancelled === true) throw new Cancelled('cancelled');
+  }
+
+  /** The change as this node's metadata have it. Throws `Over` where another node has ended it. */
+  #recorded({ id, placement }: Changing): PartitionChange {
     const found = [...this.#options.tables.definitions()].find((one) => one.id === id);
-    if (found?.placement?.change?.isCancelled === true) throw new Cancelled('cancelled');
+    const change = found?.placement?.change;
+    if (!this.runs() || change?.targets[0]!.number !== placement.change.targets[0]!.number) {
+      throw new Over();
+    }
+    return change;
   }
 
   /**
@@ -231,7 +240,7 @@ export class PartitionChanges implements PartitionHolder {
     const [home, ...others] = change.sources as [number, ...number[]];
     const next = withAttempt(definition, change.attempt + 1);
     for (;;) {
-      if (!this.runs()) throw new Over();
+      this.#recorded(definition);
       try {
         const decided = decisionOf(definition, await this.#step('void', next, [home], quickMs));
         if (decided === undefined) await this.#step('release', next, others, quickMs);
@@ -251,6 +260,7 @@ export class PartitionChanges implements PartitionHolder {
     const targets = change.targets.map(({ number }) => number);
     const placement = replaced(partitionMapOf(definition), change.sources, change.targets);
     await this.#insist(async () => {
+      this.#recorded(definition);
       const [closed, open] = await Promise.all([
         this.#step('close', definition, others, quickMs),
         this.#step('open', definition, targets, quickMs),
@@ -301,7 +311,7 @@ export class PartitionChanges implements PartitionHolder {
   ): Promise<void> {
     const until = performance.now() + ms;
     for (;;) {
-      if (!this.runs()) throw new Over();
+      this.#refuseIfCancelled(definition);
       const { led } = await this.#all('look', definition, quickMs);
       if (isSo(led)) return;
       if (performance.now() > until) throw new Error('some partitions have no leader');

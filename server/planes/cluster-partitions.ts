@@ -73,11 +73,13 @@ export class ClusterPartitions {
   readonly #movers = new Map<number, PartitionMover>();
   readonly #frozenSince = new Map<string, number>();
   readonly #timer: NodeJS.Timeout;
-  #isReleasing = false;
+  /** Frozen partitions that are being released, as in `#frozenSince`. */
+  readonly #releasing = new Set<string>();
+  #isLooking = false;
 
   constructor(options: ClusterPartitionsOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => void this.#releaseFrozen(), watchEveryMs);
+    this.#timer = setInterval(() => void this.#look(), watchEveryMs);
     this.#timer.unref();
   }
 
@@ -108,7 +110,8 @@ export class ClusterPartitions {
       if (pod?.role !== 'leader') return;
       await this.#do(step, pod, number, definition, { attempt: attempt!, home });
       if (pod.role !== 'leader') return;
-      const mark = await markOf(pod, number);
+      const mark = await committedMarkOf(pod, number);
+      if (pod.role !== 'leader') return;
       led.push({ number, mark, copy: this.#movers.get(number)?.status });
     });
     await Promise.all(done);
@@ -207,7 +210,7 @@ export class ClusterPartitions {
       }
       case 'decide':
         await voidUpTo(pod, number, question.attempt, number);
-        return (await markOf(pod, number))?.state === MarkState.closed;
+        return (await committedMarkOf(pod, number))?.state === MarkState.closed;
     }
   }
 
@@ -222,9 +225,10 @@ export class ClusterPartitions {
   // ---- what stays frozen
 
   /** The coordinator may be gone, or cut off. */
-  async #releaseFrozen(): Promise<void> {
-    if (this.#isReleasing) return;
-    this.#isReleasing = true;
+  async #look(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    this.#dropMovers();
     try {
       const frozen = new Set<string>();
       for (const pod of this.#options.pods()) {
@@ -235,17 +239,37 @@ export class ClusterPartitions {
           frozen.add(key);
           const since = this.#frozenSince.get(key) ?? performance.now();
           this.#frozenSince.set(key, since);
-          if (performance.now() - since >= mostFrozenMs) await this.#release(pod, number, mark);
+          if (performance.now() - since >= mostFrozenMs) this.#releaseSoon(key, pod, number, mark);
         }
       }
       for (const key of this.#frozenSince.keys()) {
         if (!frozen.has(key)) this.#frozenSince.delete(key);
       }
     } catch (error) {
-      // A leader that was lost, or cannot be reached: it is looked at again.
-      this.#options.report('info', 'a partition stays frozen for now', { err: error });
+      this.#options.report('info', 'frozen partitions cannot be looked at now', { err: error });
     } finally {
-      this.#isReleasing = false;
+      this.#isLooking = false;
+    }
+  }
+
+  /** One that cannot be released, for a leader is lost or cannot be reached, holds up no other. */
+  #releaseSoon(key: string, pod: Pod, number: number, mark: PartitionMark): void {
+    if (this.#releasing.has(key)) return;
+    this.#releasing.add(key);
+    this.#release(pod, number, mark)
+      .catch((error: unknown) => {
+        this.#options.report('info', 'a partition stays frozen for now', { err: error });
+      })
+      .finally(() => this.#releasing.delete(key));
+  }
+
+  /** Copies from partitions that are led elsewhere by now. */
+  #dropMovers(): void {
+    const pods = new Set(this.#options.pods());
+    for (const [source, mover] of this.#movers) {
+      if (pods.has(mover.pod) && mover.pod.role === 'leader') continue;
+      this.#movers.delete(source);
+      void mover.close();
     }
   }
 
@@ -277,8 +301,11 @@ function marksOf(pod: Pod): Promise<ReadonlyMap<number, PartitionMark>> {
   return read(pod, () => pod.marks!.all());
 }
 
-async function markOf(pod: Pod, number: number): Promise<PartitionMark | undefined> {
-  return await read(pod, () => pod.marks!.get(number));
+/** Rejects where it is not known whether the mark is in the log. One that is not may be undone. */
+async function committedMarkOf(pod: Pod, number: number): Promise<PartitionMark | undefined> {
+  const mark = await read(pod, () => pod.marks!.get(number));
+  await pod.durable();
+  return mark;
 }
 
 /** The attempt, and all before it, can come to nothing from now on, unless one of them has closed the partition. */

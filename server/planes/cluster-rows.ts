@@ -314,7 +314,7 @@ export class ClusterRows implements Elsewhere {
 
   async #askPartition(node: number, question: PartitionQuestion): Promise<unknown> {
     const { data, answerPartition } = this.#options;
-    if (node === data.node) return await answerPartition(question);
+    if (node === data.node) return await inTime(answerPartition(question), leaderAnswerMs);
     const link = this.#links.get(node)?.link;
     if (link?.isUp !== true) throw new Error(notLedHere);
     return await inTime(link.ask({ what: 'partition', question }), leaderAnswerMs);

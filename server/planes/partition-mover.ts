@@ -62,6 +62,11 @@ export class PartitionMover {
     this.#following.catch((error: unknown) => this.#fail(error));
   }
 
+  /** Of the source. */
+  get pod(): Pod {
+    return this.#options.pod;
+  }
+
   get status(): MoverStatus {
     const { done, total } = this.#copy;
     return { attempt: this.attempt, state: this.#state, done, total, error: this.#error };

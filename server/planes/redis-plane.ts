@@ -168,7 +168,7 @@ const clusterPartitions =
         pods: () => pods.local(),
         askLeader: (number, question) => pods.cluster!.askLeader(number, question),
         adopt: (definition) => {
-          tables.setDefinition(definition);
+          tables.divide(definition);
           catalog.route();
         },
         report: log,

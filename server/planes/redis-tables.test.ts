@@ -166,3 +166,24 @@ test('a table stays divided as in the latest map, whatever order the definitions
   of.setDefinitions([divided(4, before!)]);
   expect(of.partitionsOf(0)).toEqual([before]);
 });
+
+test('the coordinator of a change divides a table, and changes nothing else', () => {
+  const of = tables();
+  const partition = { number: 0, first: 0, last: 16_383, model: 'memory' };
+  const attempt = (n: number, change: Partial<TableDefinition> = {}): TableDefinition => {
+    const targets = [{ ...partition, number: firstPartition }];
+    const placement = {
+      epoch: 1,
+      partitions: [partition],
+      change: { sources: [0], targets, attempt: n },
+    };
+    return definition(0, { placement, ...change });
+  };
+  of.setDefinitions([definition(0, { readOnly: true })]);
+  of.divide(attempt(1));
+  expect(of.knows(firstPartition)).toBe(true);
+  expect(of.definition(0)?.readOnly).toBe(true);
+  of.divide(attempt(3));
+  of.divide(attempt(2));
+  expect(of.definition(0)?.placement?.change?.attempt).toBe(3);
+});

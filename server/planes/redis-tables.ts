@@ -198,6 +198,17 @@ export class RedisTables {
     this.setDefinitions([...others, definition]);
   }
 
+  /** Divides a table as the coordinator of a change says, which may not know the table's other properties as they are now. */
+  divide(definition: TableDefinition): void {
+    const known = this.#definitions.get(definition.id);
+    if (known === undefined) return this.setDefinition(definition);
+    const before = known.placement?.change?.attempt ?? 0;
+    const isLate =
+      partitionMapOf(known).epoch === partitionMapOf(definition).epoch &&
+      before > (definition.placement?.change?.attempt ?? 0);
+    if (!isLate) this.setDefinition(dividedAs(known, definition));
+  }
+
   /** All there are. Of a table that is known to be divided in a later way, the way it is divided stays. */
   setDefinitions(definitions: readonly TableDefinition[]): void {
     const known = new Map(this.#definitions);
@@ -282,6 +293,12 @@ function dividedAsLatest(
   if (known === undefined || partitionMapOf(known).epoch <= partitionMapOf(given).epoch) {
     return given;
   }
-  const { placement, model, partitions } = known;
-  return { ...given, placement, model, partitions };
+  return dividedAs(given, known);
+}
+
+function dividedAs(
+  definition: TableDefinition,
+  { placement, model, partitions }: TableDefinition,
+): TableDefinition {
+  return { ...definition, placement, model, partitions };
 }

@@ -189,7 +189,7 @@ export class GatewayNode {
       pods: () => rows.localPods(),
       askLeader: (number, question) => rows.askLeader(number, question),
       adopt: (definition) => {
-        tables.setDefinition(definition);
+        tables.divide(definition);
         route();
       },
       report,
