@@ -70,7 +70,7 @@ class GatewayHistory {
     });
     const world: NodesWorld = {
       ...{ seed, timeline, wires, metadata, engines: this.#engines, random: another() },
-      ...{ rebuildAfterMs, fsync, breach },
+      ...{ rebuildAfterMs, fsync, breach, leases: random.chance(0.4) },
       limits: { checkpointEntries: entries, keptEntries: Math.floor(entries / 4) },
     };
     const pass = async (isDone: () => boolean): Promise<boolean> => {

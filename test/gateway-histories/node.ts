@@ -45,6 +45,8 @@ export interface NodesWorld {
   readonly random: Random;
   readonly limits: Partial<RaftGroupLimits>;
   readonly fsync: FsyncPolicy;
+  /** Leaders of table 0 answer reads by leases. */
+  readonly leases: boolean;
   /** Milliseconds after which replicas of a node that is away are made on others. */
   readonly rebuildAfterMs: number;
   readonly breach: (error: Error) => void;
@@ -119,7 +121,7 @@ export class GatewayNode {
   }
 
   async #start(owner: Owner): Promise<void> {
-    const { metadata: service, timeline, breach, rebuildAfterMs, fsync } = this.#world;
+    const { metadata: service, timeline, breach, rebuildAfterMs, fsync, leases } = this.#world;
     const lives = ++this.lives;
     const disk = this.#disk;
     const metadata = service.enter(this.number, lives, owner);
@@ -183,6 +185,9 @@ export class GatewayNode {
     const route = (): void => {
       router.setByTable((table) => routes.to(table), [rows.ticks], tables.tablesOfPartitions());
       routes.mapsChanged();
+      if (!leases) return;
+      const groups = tables.partitionsOf(0).map(({ number }) => routes.groupOf(number) ?? 0);
+      rows.setLeases(new Set(groups));
     };
     const changing = new ClusterPartitions({
       podOf: (number, of) => rows.podOfGroup(routes.groupOfModel(number, of) ?? 0),
