@@ -100,7 +100,9 @@ class GatewayHistory {
         } finally {
           this.#wires.close();
           // What these promises bring about must not run in a later history, whose engines are the same.
-          for (let turn = 0; turn < lastTurns; turn++) await new Promise(process.nextTick);
+          for (let turn = 0; turn < lastTurns; turn++) {
+            await new Promise((resolve) => process.nextTick(resolve));
+          }
         }
       });
     } catch (error) {
