@@ -211,27 +211,29 @@ export class PartitionCatalog {
       const status = await holder.status(id);
       if (this.#closed || status.state === 'done' || holder.runs?.() === false) return;
       if (status.state === 'failed') {
-        await this.#withdraw(id, status);
-        throw new Error(status.error);
+        if (await this.#withdraw(id, status)) throw new Error(status.error);
+        return;
       }
       await new Promise((resolve) => setTimeout(resolve, watchEveryMs).unref());
     }
   }
 
-  /** Nothing has changed. */
+  /** Nothing has changed. False where another node has the change now. */
   async #withdraw(
     id: number,
     { error, attempt }: PartitionChangeStatus & { state: 'failed' },
-  ): Promise<void> {
+  ): Promise<boolean> {
+    let isOver = false;
     // Other nodes of a cluster are asked what became of it, too.
     const told = this.#holder?.runs === undefined ? {} : { failure: error };
     await this.#tables.place(id, (found) => {
       const map = partitionMapOf(found);
       const change = found.placement?.change;
       // The next leader of the metadata has begun another attempt, which may succeed.
-      const isOver = attempt !== undefined && change?.attempt !== attempt;
+      isOver = attempt !== undefined && change?.attempt !== attempt;
       return isOver ? (found.placement ?? map) : { ...map, ...told };
     });
+    return !isOver;
   }
 
   async cancel(reference: string, within?: string): Promise<TablePartitions> {

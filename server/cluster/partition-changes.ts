@@ -171,6 +171,8 @@ export class PartitionChanges implements PartitionHolder {
 
   /** Numbered in the metadata, so that two nodes that both think they lead them do not try the same one. */
   async #nextAttempt(table: number): Promise<Changing> {
+    const isThere = [...this.#options.tables.definitions()].some(({ id }) => id === table);
+    if (!isThere) throw new Over();
     const definition = await this.#options.tables.place(table, (found) => {
       const { change } = found.placement ?? {};
       if (change === undefined || !this.runs()) throw new Over();
@@ -272,6 +274,7 @@ export class PartitionChanges implements PartitionHolder {
     const pausedMs = Math.round(performance.now() - running.pausedAt);
     this.#options.made({ table: definition.id, rows: running.total, pausedMs });
     await this.#insist(async () => {
+      this.#recorded(definition);
       await this.#options.tables.place(definition.id, (found) => {
         const now = found.placement?.change;
         const isDone = now?.targets[0]?.number !== change.targets[0]!.number;

@@ -110,7 +110,8 @@ export class ClusterPartitions {
       if (pod?.role !== 'leader') return;
       await this.#do(step, pod, number, definition, { attempt: attempt!, home });
       if (pod.role !== 'leader') return;
-      const mark = await committedMarkOf(pod, number);
+      // Nothing is decided by what is only looked at.
+      const mark = await (step === 'look' ? markOf : committedMarkOf)(pod, number);
       if (pod.role !== 'leader') return;
       led.push({ number, mark, copy: this.#movers.get(number)?.status });
     });
@@ -301,9 +302,13 @@ function marksOf(pod: Pod): Promise<ReadonlyMap<number, PartitionMark>> {
   return read(pod, () => pod.marks!.all());
 }
 
+function markOf(pod: Pod, number: number): Promise<PartitionMark | undefined> {
+  return read(pod, () => pod.marks!.get(number));
+}
+
 /** Rejects where it is not known whether the mark is in the log. One that is not may be undone. */
 async function committedMarkOf(pod: Pod, number: number): Promise<PartitionMark | undefined> {
-  const mark = await read(pod, () => pod.marks!.get(number));
+  const mark = await markOf(pod, number);
   await pod.durable();
   return mark;
 }

@@ -1,7 +1,7 @@
 // Replicas that leave their node, and come back, while it is not running.
 
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -123,7 +123,7 @@ const directoryOf = (replica: number): string => join(root, 'groups', `${group}-
 test('a replica that was removed meanwhile leaves nothing, and another one may come in its place', async () => {
   await fill();
   await start([gone, later]);
-  expect(existsSync(directoryOf(first))).toBe(false);
+  await until(() => !existsSync(directoryOf(first)));
   await stop();
   const groups = await start([back, later]);
   expect(groups.pod(group)?.tableSize(0).rows).toBe(0);
@@ -133,7 +133,7 @@ test('a replica that was removed and came back meanwhile begins with nothing', a
   await fill();
   const groups = await start([back, later]);
   expect(groups.pod(group)?.tableSize(0).rows).toBe(0);
-  expect(existsSync(directoryOf(first))).toBe(false);
+  await until(() => !existsSync(directoryOf(first)));
   await stop();
   await start([back, later]);
 });
@@ -145,4 +145,22 @@ test('replicas stay where the metadata of this node are older than they are', as
   await stop();
   const groups = await start([alone, later]);
   expect(groups.pod(group)?.tableSize(0).rows).toBe(10);
+});
+
+test('a replica of which only the directory is there begins with nothing, too', async () => {
+  await fill();
+  rmSync(directoryOf(first), { recursive: true });
+  mkdirSync(directoryOf(replicaId(node, 4)), { recursive: true });
+  const groups = await start([back, later]);
+  expect(groups.pod(group)?.tableSize(0).rows).toBe(0);
+});
+
+test('an earlier replica is not opened over the log of a later one', async () => {
+  await fill();
+  await start([back, later]);
+  await stop();
+  const groups = await start([alone, later]);
+  expect(groups.pod(group)).toBeUndefined();
+  await groups.setGroups([back, later]);
+  expect(groups.pod(group)).toBeDefined();
 });

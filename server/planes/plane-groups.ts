@@ -318,12 +318,16 @@ export class PlaneGroups<P extends ReplicaPod> {
       if (definition !== undefined && isMember === true) local.definition = definition;
       else await this.#remove(group, local);
     }
+    let newest: ReadonlyMap<number, number> | undefined;
     for (const definition of here.values()) {
       const own = definition.replicas.find(({ node }) => node === data.node);
       if (own === undefined || this.#replicas.has(definition.group)) continue;
+      newest ??= this.#newestCounts();
+      // A node that cannot reach the others may have metadata that are older than its replicas. Newer ones will tell.
+      if ((newest.get(definition.group) ?? 0) > definition.epoch) continue;
       await this.#open(definition, own.replica);
     }
-    await this.#sweep(groups);
+    this.#sweep(groups);
   }
 
   /** Another replica of the same group begins with nothing. */
@@ -336,7 +340,6 @@ export class PlaneGroups<P extends ReplicaPod> {
     const { group } = definition;
     const directory = this.#directoryOf(group, replica);
     const { disk } = this.machine;
-    if (!disk.exists(directory)) await this.#raft.pod.removeBefore(group, replica);
     disk.makeDirectory(directory);
     const opened = await open({
       ...{ definition, replica, directory, disk, raft: this.#raft.pod },
@@ -362,40 +365,62 @@ export class PlaneGroups<P extends ReplicaPod> {
     report('info', 'a replica has left this node', { group });
   }
 
+  /** Ids of replicas of which there are directories, with the names of these. */
+  #found(): { name: string; group: number; replica: number }[] {
+    const root = join(this.#options.directory, 'groups');
+    return this.machine.disk.list(root).map((name) => {
+      const [group = 0, replica = 0] = name.split('-').map(Number);
+      return { name, group, replica };
+    });
+  }
+
+  /** By group: the change of its members by which the newest of its replicas came here. */
+  #newestCounts(): ReadonlyMap<number, number> {
+    const counts = new Map<number, number>();
+    for (const { group, replica } of this.#found()) {
+      counts.set(group, Math.max(counts.get(group) ?? 0, countOfReplica(replica)));
+    }
+    return counts;
+  }
+
   /** Deletes what is left of replicas that have gone while this node was away, or of which a crash has left a part. */
-  async #sweep(groups: readonly GroupDefinition[]): Promise<void> {
+  #sweep(groups: readonly GroupDefinition[]): void {
     if (this.#isSwept) return;
     this.#isSwept = true;
     const { disk } = this.machine;
     const { pod } = this.#raft;
-    const { node } = this.#options.data;
+    const { data, report } = this.#options;
     const root = join(this.#options.directory, 'groups');
     disk.makeDirectory(root);
     const known = new Map(groups.map((one) => [one.group, one]));
-    const newest = Math.max(0, ...known.keys());
-    // A node that cannot reach the others may have metadata that are older than its replicas.
+    let newest = 0;
+    for (const group of known.keys()) newest = Math.max(newest, group);
     const isOver = (group: number, replica: number): boolean => {
       const definition = known.get(group);
       if (definition === undefined) return group < newest;
       const isListed = definition.replicas.some((one) => one.replica === replica);
       return !isListed && countOfReplica(replica) <= definition.epoch;
     };
-    const over: string[] = [];
-    const kept = new Set<number>();
-    for (const name of disk.list(root)) {
-      const [group = 0, replica = 0] = name.split('-').map(Number);
-      if (isOver(group, replica)) over.push(name);
-      else kept.add(group);
-    }
-    for (const group of pod.closedGroups) {
+    const found = this.#found();
+    const over = found.filter(({ group, replica }) => isOver(group, replica));
+    const kept = new Set(found.filter((one) => !over.includes(one)).map(({ group }) => group));
+    const removed = pod.closedGroups.flatMap((group) => {
       const definition = known.get(group);
       const mayBeServed = definition === undefined ? group >= newest : kept.has(group);
-      if (mayBeServed) continue;
+      if (mayBeServed) return [];
       const last =
-        definition === undefined ? lastReplicaId(node) : replicaId(node, definition.epoch);
-      await pod.removeGroup(group, last);
-    }
-    for (const name of over) disk.removeTree(join(root, name));
+        definition === undefined
+          ? lastReplicaId(data.node)
+          : replicaId(data.node, definition.epoch);
+      return [pod.removeGroup(group, last)];
+    });
+    Promise.all(removed)
+      .then(() => {
+        for (const { name } of over) disk.removeTree(join(root, name));
+      })
+      .catch((error: unknown) => {
+        report('warn', 'what removed replicas have left is not deleted yet', { err: error });
+      });
   }
 
   #stepMembers(): void {

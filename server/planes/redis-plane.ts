@@ -71,7 +71,7 @@ const log = planeLog(port);
 const fatal = planeFatal(port);
 const steps = new PlaneSteps('redis', log);
 
-const tables = new RedisTables(data.defaultModel, () => pods.local());
+const tables = new RedisTables(data.defaultModel, () => pods.local(), data.cluster !== undefined);
 const principals = new Principals({
   databases: config['redis.databases'],
   defaultPassword: live.get('redis.password'),

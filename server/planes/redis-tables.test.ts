@@ -36,9 +36,9 @@ const holder = {
   tableBytes: (table: number) => (sizes.get(table) ?? 0) * 100,
 };
 
-function tables(): RedisTables {
+function tables(isCluster = false): RedisTables {
   sizes.clear();
-  const made = new RedisTables('memory', () => [holder]);
+  const made = new RedisTables('memory', () => [holder], isCluster);
   made.follow(update({ whole: true, tenants: [tenant('default', 0), tenant('b', 2)] }));
   made.follow(update({ tenants: [tenant('a', 1)] }));
   return made;
@@ -149,8 +149,8 @@ test('a partition that rows are copied to is filling, and counts once it is serv
   expect(rules.get(target.number)!.quota!.refusal()).toContain('it has 100 and may have 100');
 });
 
-test('a table stays divided as in the latest map, whatever order the definitions come in', () => {
-  const of = tables();
+test('in a cluster a table stays divided as in the latest map, whatever order the definitions come in', () => {
+  const of = tables(true);
   const [before, after] = [firstPartition, firstPartition + 1].map((number) => {
     return { number, first: 0, last: 16_383, model: 'memory' };
   });
@@ -168,7 +168,7 @@ test('a table stays divided as in the latest map, whatever order the definitions
 });
 
 test('the coordinator of a change divides a table, and changes nothing else', () => {
-  const of = tables();
+  const of = tables(true);
   const partition = { number: 0, first: 0, last: 16_383, model: 'memory' };
   const attempt = (n: number, change: Partial<TableDefinition> = {}): TableDefinition => {
     const targets = [{ ...partition, number: firstPartition }];

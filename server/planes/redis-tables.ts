@@ -31,6 +31,7 @@ const ownerlessRules: TableRules = { ...noRules, readOnly: true };
 
 export class RedisTables {
   readonly #holders: () => Iterable<RowHolder>;
+  readonly #isCluster: boolean;
   readonly #definitions = new Map<number, TableDefinition>();
   /** Partitions of divided tables, by number. */
   readonly #partitions = new Map<
@@ -47,10 +48,11 @@ export class RedisTables {
   /** Model of tables without a definition. */
   #defaultModel: TableModel;
 
-  /** `holders` are the pods there are. */
-  constructor(defaultModel: TableModel, holders: () => Iterable<RowHolder>) {
+  /** `holders` are the pods there are. The definitions of a server alone are never late. */
+  constructor(defaultModel: TableModel, holders: () => Iterable<RowHolder>, isCluster = false) {
     this.#defaultModel = defaultModel;
     this.#holders = holders;
+    this.#isCluster = isCluster;
   }
 
   get defaultModel(): TableModel {
@@ -209,13 +211,14 @@ export class RedisTables {
     if (!isLate) this.setDefinition(dividedAs(known, definition));
   }
 
-  /** All there are. Of a table that is known to be divided in a later way, the way it is divided stays. */
+  /** All there are. In a cluster a table that is known to be divided in a later way stays so. */
   setDefinitions(definitions: readonly TableDefinition[]): void {
     const known = new Map(this.#definitions);
     this.#definitions.clear();
     this.#partitions.clear();
     for (const given of definitions) {
-      const definition = dividedAsLatest(given, known.get(given.id));
+      const before = this.#isCluster ? known.get(given.id) : undefined;
+      const definition = dividedAsLatest(given, before);
       this.#definitions.set(definition.id, definition);
       const { partitions = [], change } = definition.placement ?? {};
       // The targets of a change are served as soon as it is decided, which other nodes may know before this one.

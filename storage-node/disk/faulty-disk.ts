@@ -282,6 +282,9 @@ export class FaultyDisk implements Disk {
     for (const name of [...this.#names.keys()]) {
       if (name.startsWith(`${path}/`)) this.remove(name);
     }
+    for (const name of this.#directories) {
+      if (name === path || name.startsWith(`${path}/`)) this.#directories.delete(name);
+    }
   }
 
   async removeAsync(path: string): Promise<void> {

@@ -137,7 +137,7 @@ export class GatewayNode {
     this.#host = host;
     const catalog = await TableCatalog.open(metadata.store, { databases, defaultModel: model });
     const feed = await ClusterViewFeed.open(metadata, fatal);
-    const tables = new RedisTables(model, () => rows.localPods());
+    const tables = new RedisTables(model, () => rows.localPods(), true);
     const none = { tenants: [], users: [], tokens: [] };
     tables.follow({ whole: true, revision: 1, ...none, tenants: [tenant], gone: none });
     const router = new Router();

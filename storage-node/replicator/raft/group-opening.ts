@@ -2,7 +2,8 @@
 
 import { EntryKind } from '../engine/frames.ts';
 import type { RaftEngine } from '../engine/raft-engine.ts';
-import { buriedReplica, newGroupState } from '../wal/table.ts';
+import { FrameKind } from '../wal/format.ts';
+import { buriedReplica, bury, newGroupState } from '../wal/table.ts';
 import type { GroupState } from '../wal/table.ts';
 import type { Wal } from '../wal/wal.ts';
 import type { FenceRecord } from './fence-record.ts';
@@ -11,6 +12,7 @@ import type { LoggedEntry } from './frames-to-log.ts';
 import { decodePositions, encodePositions } from './log-position.ts';
 import type { LogPosition } from './log-position.ts';
 import type { ProposalListener } from './proposal-log.ts';
+import { nodeOfReplica } from './replica-id.ts';
 import type { StateMachine } from './state-machine.ts';
 
 export interface OpenGroupOptions {
@@ -72,9 +74,21 @@ export class GroupOpening {
     const state = this.#p.wal.groups.get(o.group);
     if (state === undefined) return this.#createGroup(o);
     const buried = buriedReplica(state);
-    if (buried === 0) return state;
+    if (buried === 0) {
+      if (!isOfEarlier(state, o)) return state;
+      this.#bury(state, o.replica - 1);
+    }
     if (o.replica > buried) return this.#createGroup(o);
     throw new Error(`replica ${o.replica} of group ${o.group} was removed`);
+  }
+
+  /** The replica that the log has of the group was removed while the pod was not running. */
+  #bury(state: GroupState, replica: number): void {
+    const { group } = state;
+    this.recovered.delete(group);
+    this.#p.fences.lifted(group);
+    this.#p.wal.appendNumbers(FrameKind.tombstone, state, 0, replica);
+    this.#p.wal.groups.set(group, bury(state, replica));
   }
 
   /** Creates the group in the log. Nothing of it has been promised to other replicas yet. */
@@ -204,4 +218,18 @@ export class GroupOpening {
       entries,
     });
   }
+}
+
+/**
+ * Whether the log that a replica finds is that of an earlier one of its group on this node: it begins after entries of which the
+ * replica's state has nothing, and with members that the replica is not among. Nor is a later one.
+ */
+function isOfEarlier(state: GroupState, { replica, machine }: OpenGroupOptions): boolean {
+  const [begin] = decodePositions(state.configuration);
+  if (begin === undefined || begin.index <= 1 || machine.durableIndex > 0) return false;
+  const { voters, outgoing, learners, nextLearners } = begin.conf;
+  const here = [...voters, ...outgoing, ...learners, ...nextLearners].filter((one) => {
+    return nodeOfReplica(one) === nodeOfReplica(replica);
+  });
+  return here.every((one) => one < replica);
 }

@@ -360,14 +360,6 @@ export class RaftPod {
     await onDisk;
   }
 
-  /**
-   * To be called before a replica is opened here for the first time: the log may have an earlier one of the group, which left while
-   * the pod was not running.
-   */
-  async removeBefore(number: number, replica: number): Promise<void> {
-    if (this.knows(number)) await this.removeGroup(number, replica - 1);
-  }
-
   /** Groups that the log has, and that are not open. */
   get closedGroups(): number[] {
     return [...this.#wal.groups.keys()].filter((group) => {
