@@ -140,6 +140,11 @@ export class TableCatalog {
       .sort((a, b) => a.id - b.id);
   }
 
+  /** As recorded; undefined where a table has the defaults. */
+  definition(id: number): TableDefinition | undefined {
+    return this.#documents.tables.get(id)?.definition;
+  }
+
   /** Every table of a tenant, by database; the default where it has no definition of its own. */
   tablesOf(tenant: string): TableDefinition[] {
     const owner = this.#lookup.owner(tenant);

@@ -27,7 +27,7 @@ interface PartitionChangesOptions {
     'isLeader' | 'onLeader' | 'ask' | 'reachability' | 'handlers'
   >;
   readonly planes: Planes;
-  readonly tables: Pick<TableCatalog, 'place' | 'definitions'>;
+  readonly tables: Pick<TableCatalog, 'place' | 'definition'>;
   readonly sizes: PartitionHolder['sizes'];
   /** Build level that all nodes support. */
   readonly level: () => number;
@@ -171,8 +171,7 @@ export class PartitionChanges implements PartitionHolder {
 
   /** Numbered in the metadata, so that two nodes that both think they lead them do not try the same one. */
   async #nextAttempt(table: number): Promise<Changing> {
-    const isThere = [...this.#options.tables.definitions()].some(({ id }) => id === table);
-    if (!isThere) throw new Over();
+    if (this.#options.tables.definition(table) === undefined) throw new Over();
     const definition = await this.#options.tables.place(table, (found) => {
       const { change } = found.placement ?? {};
       if (change === undefined || !this.runs()) throw new Over();
@@ -225,8 +224,7 @@ export class PartitionChanges implements PartitionHolder {
 
   /** The change as this node's metadata have it. Throws `Over` where another node has ended it. */
   #recorded({ id, placement }: Changing): PartitionChange {
-    const found = [...this.#options.tables.definitions()].find((one) => one.id === id);
-    const change = found?.placement?.change;
+    const change = this.#options.tables.definition(id)?.placement?.change;
     if (!this.runs() || change?.targets[0]!.number !== placement.change.targets[0]!.number) {
       throw new Over();
     }

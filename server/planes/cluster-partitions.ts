@@ -164,7 +164,9 @@ export class ClusterPartitions {
     }
   }
 
-  /** Closes a source for good. Its rows go with the same entry of its log: nobody may be left to remove them later. */
+  /**
+   * Closes a source permanently. The same log entry removes its rows, because the coordinator may be lost before a later step.
+   */
   async #close(pod: Pod, number: number, attempt: number, home: number): Promise<void> {
     await closeSource(pod, number, attempt, home);
     // Incremental backups know the rows under their old numbers.

@@ -330,9 +330,13 @@ export class PlaneGroups<P extends ReplicaPod> {
     this.#sweep(groups);
   }
 
+  get #root(): string {
+    return join(this.#options.directory, 'groups');
+  }
+
   /** Another replica of the same group begins with nothing. */
   #directoryOf(group: number, replica: number): string {
-    return join(this.#options.directory, 'groups', `${group}-${replica}`);
+    return join(this.#root, `${group}-${replica}`);
   }
 
   async #open(definition: GroupDefinition, replica: number): Promise<void> {
@@ -367,8 +371,7 @@ export class PlaneGroups<P extends ReplicaPod> {
 
   /** Ids of replicas of which there are directories, with the names of these. */
   #found(): { name: string; group: number; replica: number }[] {
-    const root = join(this.#options.directory, 'groups');
-    return this.machine.disk.list(root).map((name) => {
+    return this.machine.disk.list(this.#root).map((name) => {
       const [group = 0, replica = 0] = name.split('-').map(Number);
       return { name, group, replica };
     });
@@ -390,8 +393,6 @@ export class PlaneGroups<P extends ReplicaPod> {
     const { disk } = this.machine;
     const { pod } = this.#raft;
     const { data, report } = this.#options;
-    const root = join(this.#options.directory, 'groups');
-    disk.makeDirectory(root);
     const known = new Map(groups.map((one) => [one.group, one]));
     let newest = 0;
     for (const group of known.keys()) newest = Math.max(newest, group);
@@ -416,7 +417,7 @@ export class PlaneGroups<P extends ReplicaPod> {
     });
     Promise.all(removed)
       .then(() => {
-        for (const { name } of over) disk.removeTree(join(root, name));
+        for (const { name } of over) disk.removeTree(join(this.#root, name));
       })
       .catch((error: unknown) => {
         report('warn', 'what removed replicas have left is not deleted yet', { err: error });

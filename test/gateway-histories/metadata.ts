@@ -35,14 +35,14 @@ interface MetadataWorld {
 /** Milliseconds after which a call without an answer is given up. */
 const giveUpMs = 3000;
 const retryMs = 50;
-/** Between two looks at who is in reach. */
+/** Interval, in milliseconds, at which it is determined which nodes can reach each other. */
 const lookMs = 300;
 /** Longest time that a node does not know that it leads no more. */
 const deposedMs = 2000;
 
 export class MetadataService {
   readonly store = new MemoryStore();
-  /** Nobody reaches the documents. */
+  /** No node can reach the documents. */
   isOut = false;
   readonly #world: MetadataWorld;
   readonly #members = new Map<number, NodeMetadata>();

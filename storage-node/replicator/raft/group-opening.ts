@@ -76,19 +76,20 @@ export class GroupOpening {
     const buried = buriedReplica(state);
     if (buried === 0) {
       if (!isOfEarlier(state, o)) return state;
-      this.#bury(state, o.replica - 1);
+      this.bury(o.group, o.replica - 1);
     }
     if (o.replica > buried) return this.#createGroup(o);
     throw new Error(`replica ${o.replica} of group ${o.group} was removed`);
   }
 
-  /** The replica that the log has of the group was removed while the pod was not running. */
-  #bury(state: GroupState, replica: number): void {
-    const { group } = state;
+  /** The replica was removed: writes that to the log, for which neither it nor an earlier one returns. */
+  bury(group: number, replica: number): void {
+    const { wal, fences } = this.#p;
     this.recovered.delete(group);
-    this.#p.fences.lifted(group);
-    this.#p.wal.appendNumbers(FrameKind.tombstone, state, 0, replica);
-    this.#p.wal.groups.set(group, bury(state, replica));
+    fences.lifted(group);
+    const state = wal.groups.get(group) ?? newGroupState(group);
+    wal.appendNumbers(FrameKind.tombstone, state, 0, replica);
+    wal.groups.set(group, bury(state, replica));
   }
 
   /** Creates the group in the log. Nothing of it has been promised to other replicas yet. */

@@ -83,7 +83,6 @@ export class RaftHost {
         'heartbeatTicks',
         'limits',
         'payloadCacheBytes',
-        'clock',
         'fsync',
         'boot',
         'acceptLoss',

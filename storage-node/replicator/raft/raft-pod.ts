@@ -14,7 +14,7 @@ import { defaultSegmentBytes, FrameKind } from '../wal/format.ts';
 import { LogWriteError } from '../wal/log-errors.ts';
 import { highestSegment, recoverLog } from '../wal/recovery.ts';
 import type { RecoveredLog } from '../wal/recovery.ts';
-import { buriedReplica, bury, newGroupState } from '../wal/table.ts';
+import { buriedReplica } from '../wal/table.ts';
 import { Wal } from '../wal/wal.ts';
 import { hasPayload } from './entry-reference.ts';
 import { FenceRecord } from './fence-record.ts';
@@ -347,14 +347,10 @@ export class RaftPod {
   async removeGroup(number: number, replica = this.#byNumber.get(number)?.replica): Promise<void> {
     if (replica === undefined) throw new Error(`group ${number} is not open`);
     this.closeGroup(number);
-    this.#opening.recovered.delete(number);
-    this.#fences.lifted(number);
     const { disk, directory } = this.#options;
     const mark = leaseMark(directory, number);
     if (disk.exists(mark)) disk.remove(mark);
-    const state = this.#wal.groups.get(number) ?? newGroupState(number);
-    this.#wal.appendNumbers(FrameKind.tombstone, state, 0, replica);
-    this.#wal.groups.set(number, bury(state, replica));
+    this.#opening.bury(number, replica);
     const onDisk = new Promise<void>((resolve) => this.#commit.after(this.#wal.endLsn, resolve));
     this.#options.wake();
     await onDisk;
