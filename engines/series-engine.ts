@@ -171,7 +171,10 @@ export interface SeriesEngine extends SeriesReads {
    */
   checkpoint(): Promise<number>;
 
-  /** All there is, as entries that `importSnapshot` of any engine of this contract takes, as of the moment of the call. */
+  /**
+   * All there is, as entries that `importSnapshot` of any engine of this contract takes, as of the moment of the call. Later
+   * entries of this engine's log can be applied behind them.
+   */
   exportSnapshot(): AsyncIterable<Buffer>;
   importSnapshot(entries: AsyncIterable<Buffer>, appliedIndex: number): Promise<void>;
 
@@ -213,8 +216,11 @@ export interface SnapshotSelection {
 export interface PortableSeriesEngine extends SeriesEngine, SeriesSibling {
   /** Engines of the other partitions; none when left out. */
   siblings?: readonly SeriesSibling[] | undefined;
+  /** A whole snapshot has numbers of removed series, which builds below level 10 do not read. */
+  readonly hasRemovedSeries: boolean;
   /** Every shard there is, by ascending number. */
   shards(): SeriesShard[];
+  /** With a selection: for importers. No entries of a log can be applied behind it. */
   exportSnapshot(selection?: SnapshotSelection): AsyncIterable<Buffer>;
   /**
    * Databases to be taken from exports: under which name each, or undefined to leave it out. With a share, of engines

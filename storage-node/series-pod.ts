@@ -68,6 +68,8 @@ export interface SeriesPodOptions {
   checkpointBytes: number;
   /** Milliseconds between two looks for shards that are older than their policy keeps. */
   retentionIntervalMs: number;
+  /** Whether all nodes read states with removed series; unset, all do. */
+  knowsRemoved?: (() => boolean) | undefined;
   /** Told about failures that no client asked about. */
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 }
@@ -179,7 +181,7 @@ export class SeriesPod implements SeriesStore {
     });
     if (!log.mayLose) return;
     this.#replica = new SeriesReplica({
-      ...{ engine, log, clock },
+      ...{ engine, log, clock, knowsRemoved: options.knowsRemoved },
       hurry: () => this.#schedule(0),
       checkpoint: () => void this.checkpoint(),
     });

@@ -17,6 +17,7 @@ import { MemoryDisk } from '../engines/memory/testing/memory-disk.ts';
 import { Random } from '../engines/memory/testing/oracle.ts';
 import { batchOf, TestSeriesCache } from '../engines/tsm/testing/point-batches.ts';
 import type { FieldValue, TestPoint } from '../engines/tsm/testing/point-batches.ts';
+import { engineText } from '../engines/tsm/testing/engine-text.ts';
 import { readAll } from '../engines/tsm/testing/read-points.ts';
 import { TsmEngine } from '../engines/tsm/tsm-engine.ts';
 import type { PortableSeriesEngine } from '../engines/series-engine.ts';
@@ -37,6 +38,7 @@ import { until } from '../test/support/until.ts';
 const histories = process.env['POLYROW_FULL'] === undefined ? 300 : 3000;
 const week = 7n * 86_400n * 1_000_000_000n;
 const fields = ['a', 'b', 'v'];
+const contentOf = (engine: PortableSeriesEngine): string => engineText(engine, fields);
 
 class Node {
   readonly id: number;
@@ -82,32 +84,6 @@ class Node {
     await this.pod.close();
     await this.open();
   }
-}
-
-/** All there is, as text. */
-function contentOf(engine: PortableSeriesEngine): string {
-  const lines: string[] = [];
-  for (const database of engine.databases()) {
-    const { name, retentionPolicies, defaultRetentionPolicy } = database;
-    lines.push(`database ${name} ${defaultRetentionPolicy}`);
-    for (const policy of retentionPolicies) {
-      const retentionPolicy = policy.name;
-      lines.push(`policy ${retentionPolicy} ${policy.duration} ${policy.shardGroupDuration}`);
-      const place = { database: name, retentionPolicy };
-      for (const measurement of inOneGo(engine.measurements(place))) {
-        const keys = engine.fieldKeys({ ...place, measurement });
-        lines.push(`measurement ${measurement} ${JSON.stringify(keys)}`);
-        lines.push(...inOneGo(engine.seriesKeys({ ...place, measurement })));
-        const range = { from: minTime, to: maxTime, descending: false };
-        const scan = engine.scan({ ...place, measurement, fields, ...range });
-        lines.push(...readAll(inOneGo(scan), fields).map((point) => point.join(' ')));
-      }
-    }
-  }
-  for (const { number, database, policy, startSeconds, seconds } of engine.shards()) {
-    lines.push(`shard ${number} ${database} ${policy} ${startSeconds} ${seconds}`);
-  }
-  return lines.join('\n');
 }
 
 class History {

@@ -16,7 +16,7 @@ import {
   TooLargeError,
   UnavailableError,
 } from '../contracts/series-store.ts';
-import type { SeriesEngine } from '../engines/series-engine.ts';
+import type { PortableSeriesEngine } from '../engines/series-engine.ts';
 import { chunksOf, entriesOf } from './series-snapshot.ts';
 import {
   type LogListener,
@@ -29,9 +29,11 @@ import { StoredBatches } from './stored-batches.ts';
 import { entryOpsAt } from './replicator/tick-entry.ts';
 
 interface SeriesReplicaOptions {
-  engine: SeriesEngine;
+  engine: PortableSeriesEngine;
   log: PartitionLog;
   clock: Clock;
+  /** Whether all nodes read states with removed series; unset, all do. */
+  knowsRemoved?: (() => boolean) | undefined;
   /** Has the engine catch up soon. */
   hurry: () => void;
   /** Makes a checkpoint soon. */
@@ -340,8 +342,12 @@ export class SeriesReplica implements LogListener {
     else this.#refuseQueued();
   }
 
+  /** Throws while a node of an earlier build may get it and could not read it: it would be sent again later. */
   exportSnapshot(): StateSnapshot {
-    const { engine } = this.#options;
+    const { engine, knowsRemoved } = this.#options;
+    if (engine.hasRemovedSeries && knowsRemoved?.() === false) {
+      throw new UnavailableError('a node of an earlier build cannot read the state');
+    }
     return { index: engine.appliedIndex, batches: chunksOf(engine.exportSnapshot()) };
   }
 

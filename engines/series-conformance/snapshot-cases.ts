@@ -1,6 +1,7 @@
 // Exports and imports: whole, as of one moment.
 
 import assert from 'node:assert/strict';
+import type { SeriesFilter } from '../../contracts/series-store.ts';
 import { createDatabase, type SeriesCase } from './case.ts';
 import { answersOf, eventful } from './log-cases.ts';
 import { day, type FieldValue, merged, type Point, point, range, unsigned } from './points.ts';
@@ -167,6 +168,46 @@ export const snapshotCases: readonly SeriesCase[] = [
       assert.deepEqual(answersOf(copy), answersOf(trial));
       await copy.reopen();
       assert.deepEqual(answersOf(copy), answersOf(trial));
+    },
+  },
+  {
+    name: 'snapshot: entries of the log where it came from go on behind it',
+    async run(trial) {
+      const series = (name: string, keys: number): Point[] =>
+        range(keys).map((k) => point(`${name},k=${k}`, 1, { v: k, w: `${k}` }));
+      const equal = (value: string): { filter: SeriesFilter } => ({
+        filter: { kind: 'equal', tag: 'k', value },
+      });
+      // Series of measurements between one another, removed ones among them, and a measurement without any.
+      await trial.given([...series('late', 3), ...series('early', 3), ...series('late', 6)]);
+      await trial.given([...series('none', 2), ...series('again', 2), ...series('early', 5)]);
+      trial.delete('series', { measurement: 'late', ...equal('1') });
+      trial.delete('points', { measurement: 'early', ...equal('0') });
+      trial.delete('series', { measurement: 'none' });
+      trial.delete('series', { measurement: 'again' });
+      await trial.given([point('again,k=7', 1, { other: 1n, v: 'text' })]);
+      await trial.given(series('late', 2).slice(1));
+      trial.delete('series', { measurement: 'late', ...equal('5') });
+      const copies = [await trial.copy(), await trial.copy()];
+      // One is a copy of a copy, made after a restart: that has the removed ones by their numbers alone.
+      await copies[1]!.reopen();
+      copies.push(await copies[1]!.copy());
+      for (let round = 2; round < 5; round++) {
+        const more = [...series('early', 7), ...series('late', 7), ...series('none', 3)];
+        await trial.given(more.map(({ series: key }) => point(key, round, { v: round, x: true })));
+        await trial.given([point('again,k=1', round, { v: 'text', other: 5n, third: 1 })]);
+        trial.delete('points', { measurement: 'late', ...equal('2') });
+        trial.delete('series', { measurement: 'early', ...equal(String(round)) });
+        for (const copy of copies) {
+          copy.follow(trial);
+          assert.deepEqual(answersOf(copy), answersOf(trial));
+        }
+      }
+      for (const copy of copies) {
+        await copy.settle();
+        await copy.reopen();
+        assert.deepEqual(answersOf(copy), answersOf(trial));
+      }
     },
   },
   {

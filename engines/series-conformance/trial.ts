@@ -219,6 +219,16 @@ export class SeriesTrial {
     buf.fill(scribble);
   }
 
+  /** Appends entries of the log of the engine that its state came from. */
+  follow(leader: SeriesTrial): void {
+    for (const entry of leader.log) {
+      if (entry.index <= this.index) continue;
+      this.log.push(entry);
+      this.index = entry.index;
+      this.applyEntry(entry);
+    }
+  }
+
   /** Another engine with this one's export. */
   async copy(): Promise<SeriesTrial> {
     const other = await this.another();

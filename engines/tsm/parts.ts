@@ -75,6 +75,10 @@ export interface SeriesIndex {
   /** Removes the series from lookups and listings. The same key added later is a new series. */
   removeSeries(series: number): void;
   isRemoved(series: number): boolean;
+  /** Whether any number is that of a removed series. */
+  readonly hasRemoved: boolean;
+  /** Gives the next numbers to series that were removed elsewhere. */
+  skipSeries(measurement: number, count: number): void;
   measurementOf(series: number): number;
   key(series: number): string;
   /** Order of two keys by their bytes: negative, 0, positive. */

@@ -1,5 +1,8 @@
-// The whole state as log entries: the catalog first, then the rows of each shard, preceded by their
-// series and fields. Series are renumbered, as removed ones are left out.
+// The state as log entries: the catalog first, then the contents of each shard.
+//
+// The whole state keeps its numbers, as later entries of the log name measurements, fields and series by them: each shard's index comes first,
+// with the numbers of removed series, then its rows. A selection for importers has the series and fields in front of the rows that need them.
+// Its series are numbered anew, as removed ones are left out.
 
 import { RecordBatchWriter } from '../../universal-row/record-batch.ts';
 import type { SnapshotSelection } from '../series-engine.ts';
@@ -8,7 +11,7 @@ import { hashKey } from '../../universal-row/series/series-key.ts';
 import type { CatalogState } from './catalog.ts';
 import type { LiveShard } from './live-shard.ts';
 import type { FieldInfo, SeriesIndex } from './parts.ts';
-import type { ExportedRows } from './shard/shard.ts';
+import type { ExportedRows, ShardContents } from './shard/shard.ts';
 import { putState } from './ops/change-codec.ts';
 import {
   putColumn,
@@ -25,22 +28,22 @@ const entryBytes = 512 * 1024;
 /** Rows of a measurement in one op. */
 const opRows = 4096;
 
-/** Selects from the state of this moment; the points are read later. */
-export function exportSelected(
+/** Of the state of this moment, all where there is no selection; the points are read later. */
+export function exported(
   catalog: CatalogState,
   shards: readonly LiveShard[],
-  selection: SnapshotSelection,
+  selection?: SnapshotSelection,
 ): AsyncGenerator<Buffer> {
+  if (selection === undefined) return entries(catalog, shards.map(wholeShard), () => {});
   const wantsDatabase = (name: string): boolean => selection.database?.(name) ?? true;
   const wantsShard = (number: number): boolean => selection.shard?.(number) ?? true;
   const wanted = shards.filter(
     ({ span }) => wantsDatabase(span.database) && wantsShard(span.number),
   );
-  const exports = wanted.map((live) => ({
-    database: live.span.database,
-    rows: live.shard.exportRows(),
-    // Made now: with a measurement dropped meanwhile its fields are forgotten.
-    shard: new ShardExport(live.span.number, live.shard.index),
+  const exports = wanted.map(({ span, shard }) => ({
+    database: span.database,
+    rows: shard.export().rows,
+    shard: new ShardExport(span.number, shard.index),
   }));
   return entries(
     {
@@ -53,13 +56,22 @@ export function exportSelected(
   );
 }
 
+/** A shard to be exported. It is made at once: with a measurement dropped meanwhile its fields are forgotten. */
+interface Exported {
+  readonly database: string;
+  readonly rows: IterableIterator<ExportedRows>;
+  readonly shard: ShardExport;
+}
+
+function wholeShard({ span, shard }: LiveShard): Exported {
+  const contents = shard.export();
+  const whole = new ShardExport(span.number, shard.index, contents);
+  return { database: span.database, rows: contents.rows, shard: whole };
+}
+
 async function* entries(
   catalog: CatalogState,
-  exports: readonly {
-    database: string;
-    rows: IterableIterator<ExportedRows>;
-    shard: ShardExport;
-  }[],
+  exports: readonly Exported[],
   given: NonNullable<SnapshotSelection['given']>,
 ): AsyncGenerator<Buffer> {
   const into = new RecordBatchWriter();
@@ -71,15 +83,13 @@ async function* entries(
     for (const { database, rows, shard } of exports) {
       opened++;
       let from = into.pos;
-      for (const piece of rows) {
-        shard.add(piece, into);
+      for (const _ of shard.put(rows, into)) {
         if (into.pos < entryBytes) continue;
         given(database, into.pos - from);
         yield into.buf.subarray(0, into.pos);
         into.pos = 0;
         from = 0;
       }
-      shard.finish(into);
       given(database, into.pos - from);
     }
   } finally {
@@ -114,20 +124,35 @@ class ShardExport {
   readonly #fields: (readonly FieldInfo[])[] = [];
   readonly #scratch = new Scratch();
   readonly #gatherings = new Map<number, Gathering>();
+  /** Set where numbers are kept. */
+  readonly #contents: ShardContents | undefined;
   readonly #measurements = new Map<number, number>();
   /** By number: the new one plus one. */
   #numbers = new Uint32Array(1024);
   #seriesCount = 0;
 
-  constructor(shard: number, index: SeriesIndex) {
+  constructor(shard: number, index: SeriesIndex, contents?: ShardContents) {
     this.#shard = shard;
     this.#index = index;
+    this.#contents = contents;
     for (let measurement = 0; measurement < index.measurementCount; measurement++) {
       this.#fields.push([...index.fields(measurement)]);
     }
   }
 
-  add({ series, measurement, rows }: ExportedRows, into: RecordBatchWriter): void {
+  /** Yields after some of it. */
+  *put(rows: Iterable<ExportedRows>, into: RecordBatchWriter): Generator<void> {
+    if (this.#contents !== undefined) yield* this.#putIndex(this.#contents, into);
+    for (const piece of rows) {
+      this.#add(piece, into);
+      yield;
+    }
+    for (const [measurement, gathering] of this.#gatherings) {
+      if (gathering.rows > 0) this.#put(measurement, gathering, into);
+    }
+  }
+
+  #add({ series, measurement, rows }: ExportedRows, into: RecordBatchWriter): void {
     let gathering = this.#gatherings.get(measurement);
     if (gathering === undefined) {
       gathering = new Gathering();
@@ -146,20 +171,63 @@ class ShardExport {
     }
   }
 
-  finish(into: RecordBatchWriter): void {
-    for (const [measurement, gathering] of this.#gatherings) {
-      if (gathering.rows > 0) this.#put(measurement, gathering, into);
+  // ---- the index, where numbers are kept
+
+  *#putIndex({ seriesCount, live }: ShardContents, into: RecordBatchWriter): Generator<void> {
+    const index = this.#index;
+    for (const measurement of this.#fields.keys()) {
+      this.#beginRows(measurement, into);
+      putU32(into, 0);
+      this.#putNoRows(into);
+      yield;
     }
+    this.#seriesCount = seriesCount;
+    let at = 0;
+    for (let first = 0; first < seriesCount; ) {
+      const measurement = index.measurementOf(first);
+      const isLive = live[at] === first;
+      const like = (series: number): boolean =>
+        index.measurementOf(series) === measurement && (live[at] === series) === isLive;
+      let end = first;
+      for (; end < seriesCount && end - first < opRows && like(end); end++) if (isLive) at++;
+      if (isLive) {
+        this.#beginRows(measurement, into);
+        this.#putKeys(live.slice(at - (end - first), at), first, into);
+        this.#putNoRows(into);
+      } else {
+        putU8(into, Op.gone);
+        putU32(into, this.#shard);
+        putU32(into, measurement);
+        putU32(into, end - first);
+      }
+      first = end;
+      yield;
+    }
+  }
+
+  #putNoRows(into: RecordBatchWriter): void {
+    putU32(into, 0);
+    putSeriesNumbers(into, this.#scratch, new Uint32Array(0), 0, 0);
+    putTimes(into, this.#scratch, new Float64Array(0), 0);
+    putU32(into, 0);
+    putU32(into, 0);
+  }
+
+  // ---- rows
+
+  #beginRows(measurement: number, into: RecordBatchWriter): void {
+    putU8(into, Op.rows);
+    putU32(into, this.#shard);
+    this.#putMeasurement(measurement, into);
   }
 
   #put(measurement: number, gathering: Gathering, into: RecordBatchWriter): void {
     const scratch = this.#scratch;
     const { rows, series, times, columns } = gathering;
     scratch.clear();
-    putU8(into, Op.rows);
-    putU32(into, this.#shard);
-    this.#putMeasurement(measurement, into);
-    this.#putSeries(series, rows, into);
+    this.#beginRows(measurement, into);
+    if (this.#contents === undefined) this.#putNewSeries(series, rows, into);
+    else putU32(into, 0);
     putU32(into, rows);
     putSeriesNumbers(into, scratch, series, rows, this.#seriesCount);
     putTimes(into, scratch, times, rows);
@@ -215,7 +283,7 @@ class ShardExport {
   }
 
   /** Puts the new ones among the series, and gives all their new numbers. */
-  #putSeries(series: Uint32Array, rows: number, into: RecordBatchWriter): void {
+  #putNewSeries(series: Uint32Array, rows: number, into: RecordBatchWriter): void {
     const fresh: number[] = [];
     for (let i = 0; i < rows; i++) {
       const old = series[i]!;
@@ -226,14 +294,19 @@ class ShardExport {
       }
       series[i] = this.#numbers[old]! - 1;
     }
-    putU32(into, fresh.length);
-    if (fresh.length === 0) return;
-    putU32(into, this.#seriesCount - fresh.length);
-    for (const old of fresh) {
-      const length = this.#index.keyLength(old);
+    this.#putKeys(fresh, this.#seriesCount - fresh.length, into);
+  }
+
+  /** `first`: the number by which the first of these is known from now on. */
+  #putKeys(series: readonly number[], first: number, into: RecordBatchWriter): void {
+    putU32(into, series.length);
+    if (series.length === 0) return;
+    putU32(into, first);
+    for (const one of series) {
+      const length = this.#index.keyLength(one);
       into.reserve(8 + length);
       const keyAt = into.pos + 8;
-      this.#index.copyKey(old, into.buf, keyAt);
+      this.#index.copyKey(one, into.buf, keyAt);
       putU32(into, hashKey(into.buf, keyAt, keyAt + length));
       putU32(into, length);
       into.pos += length;

@@ -48,7 +48,7 @@ import { removeShardFiles } from './shard/shard-files.ts';
 import { shardParts } from './shard-parts.ts';
 import { ShardReads } from './shard-reads.ts';
 import type { DiskWait } from './sliced-work.ts';
-import { exportSelected } from './snapshot.ts';
+import { exported } from './snapshot.ts';
 import { Maintenance } from './maintenance.ts';
 import { applyRows } from './ops/apply-rows.ts';
 import { putChange, putStored } from './ops/change-codec.ts';
@@ -424,6 +424,10 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
     this.#preparer.forget(number);
   }
 
+  skipSeries(number: number, measurement: number, count: number): void {
+    this.liveShard(number).shard.index.skipSeries(measurement, count);
+  }
+
   // ---- memory and disk
 
   get isBehind(): boolean {
@@ -461,8 +465,12 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
       .sort((a, b) => a.number - b.number);
   }
 
-  exportSnapshot(selection: SnapshotSelection = {}): AsyncIterable<Buffer> {
-    return exportSelected(this.catalog.save(), [...this.live.values()], selection);
+  get hasRemovedSeries(): boolean {
+    return [...this.live.values()].some(({ shard }) => shard.index.hasRemoved);
+  }
+
+  exportSnapshot(selection?: SnapshotSelection): AsyncIterable<Buffer> {
+    return exported(this.catalog.save(), [...this.live.values()], selection);
   }
 
   importer(rename: (database: string) => string | undefined, share?: SeriesShare): SeriesImporter {

@@ -40,7 +40,7 @@ import { keptName } from './influx-databases.ts';
 import type { InfluxTables } from './influx-tables.ts';
 import type { FsyncPolicy } from '../../storage-node/replicator/partition-log.ts';
 import type { PlaneCluster } from './messages.ts';
-import type { NodePlace } from './plane-machine.ts';
+import type { NodePlace, PlaneMachine } from './plane-machine.ts';
 import { type OpenedReplica, type OpenReplica, PlaneGroups, ViewFollower } from './plane-groups.ts';
 import { SeriesLinks } from './series-links.ts';
 import { SeriesPods } from './series-pods.ts';
@@ -50,6 +50,7 @@ type Report = (level: 'info' | 'warn' | 'error', message: string, fields?: objec
 
 interface ClusterSeriesOptions {
   readonly data: PlaneCluster;
+  readonly machine?: PlaneMachine | undefined;
   /** Properties of databases. */
   readonly tables: InfluxTables;
   /** Path of this plane in the data directory. */
@@ -84,6 +85,8 @@ const orderLevel = 7;
 const markLevel = 8;
 /** Nodes of this level and above recognise batches of points by their identities. */
 const identityLevel = 9;
+/** Nodes of this level and above read states with removed series. */
+const removedLevel = 10;
 /** Interval between checks whether the partitions of a tenant's series must be made equal. */
 const keepEvenMs = 1000;
 
@@ -108,11 +111,11 @@ export class ClusterSeries {
   readonly #asked = new Map<number, number>();
 
   static async open(options: ClusterSeriesOptions): Promise<ClusterSeries> {
-    const { data, directory, report, fatal, fsync, segmentBytes, acceptLoss } = options;
+    const { data, machine, directory, report, fatal, fsync, segmentBytes, acceptLoss } = options;
     // Replicas open only once a view was given, and by then this stands.
     const self: { series: ClusterSeries | undefined } = { series: undefined };
     const groups = await PlaneGroups.open<SeriesPod>({
-      ...{ data, directory, report, fatal, fsync, segmentBytes, acceptLoss },
+      ...{ data, machine, directory, report, fatal, fsync, segmentBytes, acceptLoss },
       isHere: ({ model }) => model === 'tsm',
       addressOf: ({ addresses }) => addresses.influx,
       open: (replica) => self.series!.openPod(replica),
@@ -136,7 +139,7 @@ export class ClusterSeries {
       all: () => this.#stores(),
     });
     const { report, admission } = options;
-    this.#links = new SeriesLinks(groups.context, report);
+    this.#links = new SeriesLinks(groups.context, report, groups.machine.dial);
     this.#server = new SeriesServer({
       storeOf: (group) => this.#servedOf(group),
       patterns: () => new PatternCompiler(),
@@ -146,6 +149,7 @@ export class ClusterSeries {
     this.#charges = new GroupCharges(options.chargedTo);
     this.forwarder = new Forwarder({
       context: groups.context,
+      dial: groups.machine.dial,
       leaderOf: (tenant) => this.#leaderOf(this.#first(tenant)),
       notThere: (tenant, node) => this.#notThere(this.#first(tenant), node),
       replicaOf: (tenant) => this.#replicaOf(tenant),
@@ -305,6 +309,7 @@ export class ClusterSeries {
     const made = await openSeriesReplica({
       ...podOptions(),
       ...{ engine, raft, definition, replica, report },
+      knowsRemoved: () => this.#level >= removedLevel,
       pins: { disk, directory, maxBytes: 0 },
     });
     made.pod.start();

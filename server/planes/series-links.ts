@@ -2,6 +2,7 @@
 
 import { SeriesLink } from '../../access/influx/pods/series-link.ts';
 import type { LinkContext } from '../../cluster-links/cluster-link.ts';
+import type { dialLink } from '../../cluster-links/dial.ts';
 import type { NodePlace } from './plane-machine.ts';
 
 type Report = (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
@@ -9,11 +10,13 @@ type Report = (level: 'info' | 'warn' | 'error', message: string, fields?: objec
 export class SeriesLinks {
   readonly #context: LinkContext;
   readonly #report: Report;
+  readonly #dial: typeof dialLink;
   readonly #links = new Map<number, SeriesLink>();
 
-  constructor(context: LinkContext, report: Report) {
+  constructor(context: LinkContext, report: Report, dial: typeof dialLink) {
     this.#context = context;
     this.#report = report;
+    this.#dial = dial;
   }
 
   /** Undefined for a node that is gone. */
@@ -41,6 +44,7 @@ export class SeriesLinks {
       node: String(node),
       context: this.#context,
       report: this.#report,
+      dial: this.#dial,
     });
     // It is up when it can be; requests until then fail, and are made again.
     void link.start();

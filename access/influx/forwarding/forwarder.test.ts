@@ -8,6 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, expect, test } from 'vitest';
 import type { LinkContext } from '../../../cluster-links/cluster-link.ts';
 import { ClusterListener } from '../../../cluster-links/cluster-listener.ts';
+import { dialLink } from '../../../cluster-links/dial.ts';
 import { OutcomeUnknownError } from '../../../contracts/series-store.ts';
 import { MemorySeriesStore } from '../http/testing/memory-series-store.ts';
 import { PeopleAuthenticator } from '../http/testing/people-authenticator.ts';
@@ -39,7 +40,7 @@ class Node {
     this.listener = new ClusterListener(context, () => {});
     await this.listener.listen('127.0.0.1', 0);
     this.forwarder = new Forwarder({
-      context,
+      ...{ context, dial: dialLink },
       leaderOf: () => this.leader,
       waitMs: () => 2000,
       knowsIdentities: () => true,

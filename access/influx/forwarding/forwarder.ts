@@ -6,7 +6,7 @@ import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest
 import type { Duplex } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { LinkContext } from '../../../cluster-links/cluster-link.ts';
-import { dialLink } from '../../../cluster-links/dial.ts';
+import type { dialLink } from '../../../cluster-links/dial.ts';
 import type { ReplicaLog } from '../../../contracts/local-pod.ts';
 import { NotLeaderError, OutcomeUnknownError } from '../../../contracts/series-store.ts';
 import type { ReadBounds } from '../../../universal-row/command.ts';
@@ -49,6 +49,8 @@ export interface DividedSeries {
 
 interface ForwarderOptions {
   context: LinkContext;
+  /** Opens a link to another node. */
+  dial: typeof dialLink;
   /**
    * The node that leads the time series of a tenant, or the first partition of them; undefined while none is known
    * to.
@@ -204,7 +206,7 @@ export class Forwarder {
     const key = `${leader.node} ${leader.host} ${leader.port}`;
     let agent = this.#agents.get(key);
     if (agent === undefined) {
-      agent = new LinkAgent(this.#options.context, leader);
+      agent = new LinkAgent(this.#options, leader);
       this.#agents.set(key, agent);
     }
     return agent;
@@ -227,12 +229,12 @@ export class Forwarder {
 
 /** Has HTTP run over links to one node. */
 class LinkAgent extends Agent {
-  readonly #context: LinkContext;
+  readonly #by: Pick<ForwarderOptions, 'context' | 'dial'>;
   readonly #to: LeadingNode;
 
-  constructor(context: LinkContext, to: LeadingNode) {
+  constructor(by: Pick<ForwarderOptions, 'context' | 'dial'>, to: LeadingNode) {
     super({ keepAlive: true, maxSockets: maxLinks, maxFreeSockets: maxFreeLinks });
-    this.#context = context;
+    this.#by = by;
     this.#to = to;
   }
 
@@ -242,7 +244,8 @@ class LinkAgent extends Agent {
   ): undefined {
     const { node, host, port } = this.#to;
     const target = { host, port, node: String(node), purpose: httpPurpose };
-    dialLink(this.#context, target, {
+    const { dial, context } = this.#by;
+    dial(context, target, {
       open: (link) => {
         const stream = new LinkStream(link);
         created(null, stream);

@@ -262,6 +262,11 @@ export class InfluxServer {
     return server;
   }
 
+  /** Serves a connection of a client that something else has accepted. */
+  serve(connection: Duplex): void {
+    this.#server.emit('connection', connection);
+  }
+
   /** Serves a connection of another node, which forwards requests by it. */
   serveForwarded(connection: Duplex): void {
     this.#forwarded.emit('connection', connection);

@@ -26,6 +26,7 @@ export class IndexState {
   /** By measurement. */
   readonly orders: KeyOrder[] = [];
   removedCount = 0;
+  #hasSkipped = false;
   readonly #measurementKeys = new ValueDictionary(this.arena, this.tally);
   readonly #measurementsByName = new Map<string, MeasurementIndex>();
   /** The measurement asked for last, likely to be the next. */
@@ -80,8 +81,13 @@ export class IndexState {
     this.removedCount++;
   }
 
+  get hasRemoved(): boolean {
+    return this.#hasSkipped || this.removedCount > 0;
+  }
+
   /** Takes numbers that series removed long ago have had. */
   skipSeries(measurement: MeasurementIndex, count: number): void {
+    this.#hasSkipped = true;
     for (let i = 0; i < count; i++) this.rows.appendRemoved(measurement.root);
   }
 

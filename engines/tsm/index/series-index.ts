@@ -297,8 +297,11 @@ class FileSeriesIndex implements SeriesIndex {
     finished(this.#file.replacing(this.#writer));
   }
 
-  /** Gives the next numbers to series that are no more. */
-  addGone(measurement: number, count: number): void {
+  get hasRemoved(): boolean {
+    return this.#state.hasRemoved;
+  }
+
+  skipSeries(measurement: number, count: number): void {
     this.#writer.begin(Op.gone, 2 * numberBytes);
     this.#writer.varint(measurement);
     this.#writer.varint(count);
@@ -409,7 +412,7 @@ function compacted(file: IndexFile, old: IndexState): FileSeriesIndex {
         series++;
         count++;
       }
-      index.addGone(measurement, count);
+      index.skipSeries(measurement, count);
       continue;
     }
     const keys = rows.keyBytes(series);

@@ -15,6 +15,8 @@ export interface EntryTarget {
   rows(shard: number, reader: OpReader): void;
   deletePoints(shard: number, from: number, to: number, series: Uint32Array): void;
   removeSeries(shard: number, series: Uint32Array): void;
+  /** The next numbers of the shard's series are those of series that were removed. */
+  skipSeries(shard: number, measurement: number, count: number): void;
   readonly stored: ((batch: StoredBatch) => void) | undefined;
 }
 
@@ -53,6 +55,8 @@ export class EntryReader {
         const shard = reader.u32();
         return target.removeSeries(shard, reader.series());
       }
+      case Op.gone:
+        return target.skipSeries(reader.u32(), reader.u32(), reader.u32());
       case Op.stored: {
         const batch = readStored(reader);
         return target.stored?.(batch);

@@ -10,6 +10,7 @@
 //     delete  shard u32 | from f64 | to f64 | count u32 | series u32*
 //     remove  shard u32 | count u32 | series u32*         series that are to be listed no more
 //     stored  text                                        a StoredBatch, as JSON; no part of the state
+//     gone    shard u32 | measurement u32 | count u32     numbers of series removed before; in a snapshot
 //
 //   text    = length u32 | UTF-8
 //
@@ -36,6 +37,7 @@ export const Op = {
   delete: 6,
   remove: 7,
   stored: 8,
+  gone: 9,
 } as const;
 
 export function putU8(into: RecordBatchWriter, value: number): void {

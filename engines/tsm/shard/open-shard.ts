@@ -8,7 +8,7 @@ import { exported, union, writeAll } from './all-rows.ts';
 import { LastRows } from './last-rows.ts';
 import { RowBuffer } from './row-buffer.ts';
 import { SeriesMerge } from './series-merge.ts';
-import type { ExportedRows, Shard, ShardStats } from './shard.ts';
+import type { Shard, ShardContents, ShardStats } from './shard.ts';
 import type {
   Opening,
   ShardHead,
@@ -369,12 +369,13 @@ class OpenShard implements Shard {
     return { slices, close: () => view.close() };
   }
 
-  exportRows(): IterableIterator<ExportedRows> {
+  export(): ShardContents {
+    const { seriesCount } = this.index;
     const live: number[] = [];
-    for (let series = 0; series < this.index.seriesCount; series++) {
+    for (let series = 0; series < seriesCount; series++) {
       if (!this.index.isRemoved(series)) live.push(series);
     }
-    return exported(this.#view(), this.index, live);
+    return { seriesCount, live, rows: exported(this.#view(), this.index, live) };
   }
 
   stats(): ShardStats {

@@ -105,8 +105,8 @@ export interface Shard {
   scan(request: ShardScanRequest): Opening<ShardScan>;
   /** As `scan`, but groups of series summed up; undefined where a scan does as well. */
   totals(request: TotalsRequest): Opening<ShardTotals | undefined>;
-  /** All rows as of now: live series by their numbers, times ascending, all fields by their numbers. */
-  exportRows(): IterableIterator<ExportedRows>;
+  /** All there is as of now. */
+  export(): ShardContents;
 
   stats(): ShardStats;
   /**
@@ -114,6 +114,14 @@ export interface Shard {
    * points are lost.
    */
   close(): void;
+}
+
+export interface ShardContents {
+  readonly seriesCount: number;
+  /** Numbers of the series that are not removed, ascending. */
+  readonly live: readonly number[];
+  /** Live series by their numbers, times ascending, all fields by their numbers. */
+  readonly rows: IterableIterator<ExportedRows>;
 }
 
 /** Valid until the next rows are requested. */

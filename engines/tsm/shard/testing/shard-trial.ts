@@ -230,7 +230,7 @@ export class ShardTrial {
 
   #checkExport(): void {
     const exported = new Map<string, number>();
-    for (const { series, rows } of this.shard.exportRows()) {
+    for (const { series, rows } of this.shard.export().rows) {
       const key = this.shard.index.key(series);
       exported.set(key, (exported.get(key) ?? 0) + rows.count);
     }
