@@ -221,6 +221,29 @@ test('databases are in all groups, and those of a change that failed half way be
   expect(failures()).toEqual([]);
 });
 
+test('a database that not all groups have yet is read as far as it is written', async () => {
+  await startAll();
+  // The second group does not make it.
+  const held = nodes.map((node) => node.podOfGroup(21)!).filter((pod) => pod !== undefined);
+  const refuse = (): Promise<void> => Promise.reject(new OutcomeUnknownError());
+  for (const pod of held) Object.assign(pod, { change: refuse, administer: refuse });
+  expect(await change(nodes[3]!, 'CREATE DATABASE new')).toContain('outcome unknown');
+  const path = `/query?db=new&epoch=ns&q=${encodeURIComponent('SELECT v FROM m')}`;
+  const points = async (node: Node): Promise<string> => (await node.post(path, '')).text;
+  for (const node of nodes) expect(await points(node)).toBe(made);
+  let written = 0;
+  for (let s = 0; written === 0; s++) {
+    const { status, text } = await nodes[0]!.post('/write?db=new', `m,s=${s} v=7 1`);
+    if (status === 204) written = s + 1;
+    else expect([status, text]).toEqual([503, expect.stringContaining('not all partitions')]);
+  }
+  for (const node of nodes) expect(await points(node)).toContain('[1,7]');
+  const q = encodeURIComponent('DELETE FROM m');
+  expect((await nodes[1]!.post(`/query?db=new&q=${q}`, '')).text).toBe(made);
+  for (const node of nodes) expect(await points(node)).toBe(made);
+  expect(failures()).toEqual([]);
+});
+
 test('a database is dropped everywhere, though a group had no leader', async () => {
   await startAll();
   await write(nodes[0]!, Array.from({ length: 40 }, (_, s) => `m,s=${s} v=1 1`).join('\n'));

@@ -7,6 +7,7 @@ import {
 } from '../../access/influx/pods/group-series-store.ts';
 import type { SeriesLink } from '../../access/influx/pods/series-link.ts';
 import {
+  type Database,
   NotLeaderError,
   OutcomeUnknownError,
   type SeriesStore,
@@ -205,5 +206,33 @@ describe('a group of replicas', () => {
     expect(await store.write('db', '', onePoint())).toMatchObject({ written: 2 });
     local.role = 'leader';
     expect(await store.write('db', '', onePoint())).toMatchObject({ written: 1 });
+  });
+
+  test('databases are those that were asked for last: of a replica that was just opened, once it has caught up', async () => {
+    const named = (name: string): Database => ({
+      ...{ name, retentionPolicies: [], defaultRetentionPolicy: '' },
+    });
+    const having = (...names: string[]): Partial<Stub> => ({
+      databases: () => names.map(named),
+      database: (name) => (names.includes(name) ? named(name) : undefined),
+    });
+    await openTwo(stubStore(having('old')), stubStore(having('old', 'new')));
+    let local: (Stub & LocalReplica) | undefined;
+    const store = groupStore(() => local);
+    const names = (): string[] => store.databases().map(({ name }) => name);
+    await store.refresh();
+    leader = 2;
+    await store.refresh();
+    expect(names()).toEqual(['old', 'new']);
+    // Another one leads that has told its databases long ago.
+    leader = 1;
+    expect(names()).toEqual(['old', 'new']);
+    local = { ...stubStore(having()), role: 'follower', appliedIndex: 0 };
+    expect([names(), store.database('new')?.name]).toEqual([['old', 'new'], 'new']);
+    Object.assign(local, having('old', 'new', 'newest'));
+    await store.refresh();
+    expect(names()).toEqual(['old', 'new', 'newest']);
+    local = undefined;
+    expect(names()).not.toContain('newest');
   });
 });

@@ -12,6 +12,7 @@ import {
   type FieldKey,
   NotLeaderError,
   type ScanRequest,
+  SeriesError,
   type SeriesScan,
   type SeriesSelection,
   type SeriesStore,
@@ -178,19 +179,34 @@ export class PartitionedStore implements Partition {
 
   *scan(request: ScanRequest): Slices<SeriesScan> {
     const scans = yield* together(
-      this.#partitions.map((partition) => partition.scan(request)),
-      (scan) => scan.close(),
+      this.#partitions.map((partition) => this.#ifKnown(partition, partition.scan(request))),
+      (scan) => scan?.close(),
     );
-    return yield* mergedScan(scans);
+    return yield* mergedScan(scans.filter((scan) => scan !== undefined));
+  }
+
+  /** Undefined where a partition after the first has not made the database or policy yet: it has no points of it. */
+  *#ifKnown<T>(partition: Partition, work: Slices<T>): Slices<T | undefined> {
+    try {
+      return yield* work;
+    } catch (error) {
+      const isUnknown = error instanceof SeriesError && !(error instanceof UnavailableError);
+      if (partition === this.#first || !isUnknown) throw error;
+      return undefined;
+    }
   }
 
   /** Deletes in one partition after the other. After a failure, a repeated deletion continues where it stopped. */
   *deletePoints(selection: SeriesSelection): Slices<void> {
-    for (const partition of this.#partitions) yield* partition.deletePoints(selection);
+    for (const partition of this.#partitions) {
+      yield* this.#ifKnown(partition, partition.deletePoints(selection));
+    }
   }
 
   *dropSeries(selection: SeriesSelection): Slices<void> {
-    for (const partition of this.#partitions) yield* partition.dropSeries(selection);
+    for (const partition of this.#partitions) {
+      yield* this.#ifKnown(partition, partition.dropSeries(selection));
+    }
   }
 
   // ---- the schema

@@ -98,6 +98,11 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
   #sourceVersion = -1;
   #version = 0;
   #seenHere = 0;
+  #refreshes = 0;
+  /** Whose databases were brought up to date last, and by which refresh. */
+  #refreshed: { readonly number: number; readonly place: Place | undefined } = {
+    ...{ number: 0, place: undefined },
+  };
   /** The node that led last; 0 for none or this one. */
   #lastLeader = 0;
   #isClosed = false;
@@ -209,8 +214,14 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
 
   // ---- databases
 
+  /**
+   * What was brought up to date last, as long as it is there. A replica that was just opened may have nothing yet, and
+   * a leader that was elected meanwhile may not have told its databases.
+   */
   #databases(): DatabaseSource & Pick<SeriesStore, 'database'> {
     const local = this.#options.local();
+    const { place } = this.#refreshed;
+    if (place !== undefined && (place === local || this.#isKnown(place))) return place;
     if (local !== undefined) return local;
     let remote: RemoteSeriesStore | undefined;
     try {
@@ -222,6 +233,11 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
     // Until the next leader has told its catalog, the last one's is the best that is known.
     for (const known of this.#remotes.values()) if (known.hasCatalog) return known;
     return noDatabases;
+  }
+
+  #isKnown(place: Place): boolean {
+    for (const remote of this.#remotes.values()) if (remote === place) return remote.hasCatalog;
+    return false;
   }
 
   get catalogVersion(): number {
@@ -244,7 +260,15 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
 
   /** Resolves when `databases` includes all changes that were answered before. */
   refresh(): Promise<void> {
-    return this.#atLeader(true, refreshed, () => this.#reader());
+    const number = ++this.#refreshes;
+    return this.#atLeader(
+      true,
+      async (place) => {
+        await refreshed(place);
+        if (number > this.#refreshed.number) this.#refreshed = { number, place };
+      },
+      () => this.#reader(),
+    );
   }
 
   /** The databases as of now, without the properties in force. */
