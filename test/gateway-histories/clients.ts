@@ -3,7 +3,7 @@
 import type { Random } from '../../storage-node/replicator/simulation/timeline.ts';
 import { lengthOf, type Lists } from './lists.ts';
 import type { GatewayNode } from './node.ts';
-import type { OwnedTimeline } from './owned-timeline.ts';
+import type { OwnedTimeline } from '../histories/owned-timeline.ts';
 import type { FrontClient } from './redis-front.ts';
 
 /** Shared by the clients of a history. */
@@ -14,7 +14,7 @@ export interface ClientsWorld {
   readonly payload: number;
   /** Numbers the elements. */
   elements: number;
-  isOver: boolean;
+  readonly isOver: () => boolean;
 }
 
 const pipelined = ['read', 'append', 'append', 'other'] as const;
@@ -38,7 +38,7 @@ export class ListClient {
   async run(): Promise<void> {
     const random = this.#random;
     let client: FrontClient | undefined;
-    while (!this.#world.isOver) {
+    while (!this.#world.isOver()) {
       await this.#world.timeline.sleep(random.next() * 60);
       if (client === undefined || client.isGone) client = this.#node.connect();
       if (client === undefined) continue;

@@ -11,8 +11,8 @@ import { RedisServer } from '../../access/redis/server.ts';
 import type { ServerFacts } from '../../access/redis/server-facts.ts';
 import { encodeAll } from '../support/resp-client.ts';
 import { RespReader, type RespValue } from '../support/resp-value.ts';
-import type { OwnedTimeline } from './owned-timeline.ts';
-import type { Host } from './wires.ts';
+import type { OwnedTimeline } from '../histories/owned-timeline.ts';
+import type { Host } from '../histories/wires.ts';
 
 export const registry = new CommandRegistry(allCommands);
 const unlimited = { hardBytes: 0, softBytes: 0, softSeconds: 0 };

@@ -37,10 +37,10 @@ export class Timeline {
       this.now = next.at;
       this.events++;
       next.run();
-      await allPromises();
+      await this.settled();
       for (let act = this.#immediates.shift(); act; act = this.#immediates.shift()) {
         act();
-        await allPromises();
+        await this.settled();
       }
     }
     if (!isDone()) this.now = end;
@@ -59,6 +59,11 @@ export class Timeline {
     }
   }
 
+  /** Resolves once what an event has begun has nothing left to do: Node calls it after all promises. */
+  protected settled(): Promise<void> {
+    return new Promise((resolve) => process.nextTick(resolve));
+  }
+
   #pop(): void {
     const heap = this.#heap;
     const last = heap.pop()!;
@@ -74,11 +79,6 @@ export class Timeline {
       i = least;
     }
   }
-}
-
-/** Node calls it once no promise has anything left to do. */
-function allPromises(): Promise<void> {
-  return new Promise((resolve) => process.nextTick(resolve));
 }
 
 function isBefore(a: Event, b: Event): boolean {

@@ -15,6 +15,21 @@ export interface Owner {
 /** A timer of `setTimeout` and `setInterval`. */
 class Timer {
   isActive = true;
+  /** How often it has begun to wait. */
+  rounds = 0;
+  readonly #wait: (timer: Timer) => void;
+
+  constructor(wait: (timer: Timer) => void) {
+    this.#wait = wait;
+    wait(this);
+  }
+
+  /** It waits anew. */
+  refresh(): this {
+    this.#wait(this);
+    return this;
+  }
+
   unref(): this {
     return this;
   }
@@ -78,25 +93,21 @@ export class OwnedTimeline extends Timeline {
         if (owner !== undefined) owner.immediateAt = at = Math.max(at, owner.immediateAt);
         this.after(at - this.now, () => run(...args));
       },
-      setTimeout: (run: () => void, ms = 0): Timer => {
-        const timer = new Timer();
-        this.after(Math.max(1, ms), () => {
-          if (timer.isActive) run();
-        });
-        return timer;
-      },
-      setInterval: (run: () => void, ms: number): Timer => {
-        const timer = new Timer();
-        const again = (): void => {
+      setTimeout: (run: () => void, ms = 0): Timer =>
+        new Timer((timer) => {
+          const round = ++timer.rounds;
+          this.after(Math.max(1, ms), () => {
+            if (timer.isActive && timer.rounds === round) run();
+          });
+        }),
+      setInterval: (run: () => void, ms: number): Timer =>
+        new Timer((timer) => {
           this.after(ms, () => {
             if (!timer.isActive) return;
             run();
-            again();
+            timer.refresh();
           });
-        };
-        again();
-        return timer;
-      },
+        }),
       clearTimeout: clear,
       clearInterval: clear,
     };

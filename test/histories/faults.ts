@@ -1,19 +1,26 @@
 // What befalls the cluster of a history, and what its operators order, each with a probability of its own.
 
 import type { GroupDefinition } from '../../contracts/cluster.ts';
-import type { Json } from '../../control/metadata/document-store.ts';
-import type { PartitionOrder } from '../../control/metadata/partition-catalog.ts';
 import type { FsyncPolicy } from '../../storage-node/replicator/partition-log.ts';
 import type { Random } from '../../storage-node/replicator/simulation/timeline.ts';
-import type { SimulatedCluster } from './cluster.ts';
 import type { MetadataService } from './metadata.ts';
-import type { GatewayNode } from './node.ts';
 import type { OwnedTimeline } from './owned-timeline.ts';
+import type { Life, NodeProcess } from './process.ts';
+
+type Node = NodeProcess<Life>;
 
 interface FaultsWorld {
   readonly timeline: OwnedTimeline;
   readonly random: Random;
-  readonly cluster: SimulatedCluster;
+  readonly cluster: {
+    readonly nodes: readonly Node[];
+    groups(): readonly GroupDefinition[];
+    leaderOf(group: number): Node | undefined;
+    /** Has partitions be split or merged; undefined where there are none. */
+    reshape?(random: Random): void;
+    /** Has a change of partitions be given up. */
+    cancel?(random: Random): void;
+  };
   readonly metadata: MetadataService;
   readonly links: Links;
   /** Nodes lose power only where nothing acknowledged may be lost by it. */
@@ -61,7 +68,7 @@ export class Faults {
   readonly #world: FaultsWorld;
   readonly #rates: Readonly<typeof most>;
   /** It never comes back. */
-  #lost: GatewayNode | undefined;
+  #lost: Node | undefined;
   #isOver = false;
 
   constructor(world: FaultsWorld) {
@@ -95,7 +102,7 @@ export class Faults {
     }
   }
 
-  #start(node: GatewayNode): void {
+  #start(node: Node): void {
     if (node !== this.#lost) node.start();
   }
 
@@ -111,9 +118,8 @@ export class Faults {
     if (random.chance(cut)) this.#cutOff(this.#someNode());
     if (random.chance(transfer)) {
       const { group = 0, replicas = [] } = this.#someGroup() ?? {};
-      const leader = cluster.leaderOf(group);
       // Refused where the node's definition of the group is another one.
-      leader?.do(({ rows }) => attempt(() => rows.transfer(group, random.pick(replicas).node)));
+      cluster.leaderOf(group)?.transfer(group, random.pick(replicas).node);
     }
     if (random.chance(slow)) {
       links.delay = 30 + random.next() * 300;
@@ -123,7 +129,7 @@ export class Faults {
   }
 
   /** Mostly one that leads a group. */
-  #someNode(): GatewayNode {
+  #someNode(): Node {
     const { random, cluster } = this.#world;
     const group = random.chance(0.5) ? this.#someGroup()?.group : undefined;
     return (group && cluster.leaderOf(group)) || random.pick(cluster.nodes);
@@ -143,7 +149,7 @@ export class Faults {
     for (const node of victims) this.#kill(node, down);
   }
 
-  #kill(node: GatewayNode, downMs: number): void {
+  #kill(node: Node, downMs: number): void {
     if (node.life === undefined) return;
     const { random, timeline, fsync } = this.#world;
     this.kills++;
@@ -158,7 +164,7 @@ export class Faults {
     this.#lost.kill(false);
   }
 
-  #cutOff({ number }: GatewayNode): void {
+  #cutOff({ number }: Node): void {
     const { random, timeline, cluster, links } = this.#world;
     const isOneWay = random.chance(0.3);
     const hears = random.chance(0.5);
@@ -175,13 +181,9 @@ export class Faults {
   #ofMetadata(): void {
     const { random, cluster, metadata, timeline } = this.#world;
     const { reshape, cancel, move, elect, out } = this.#rates;
-    const by = random.pick(cluster.nodes);
-    if (random.chance(reshape)) {
-      const order = this.#someChange();
-      by.do(({ partitions }) => attempt(() => partitions.order('0', order)));
-    }
-    if (random.chance(cancel)) by.do(({ partitions }) => attempt(() => partitions.cancel('0')));
-    if (random.chance(move)) this.#move(by);
+    if (random.chance(reshape)) cluster.reshape?.(random);
+    if (random.chance(cancel)) cluster.cancel?.(random);
+    if (random.chance(move)) this.#move(random.pick(cluster.nodes));
     if (random.chance(elect)) metadata.elect();
     if (random.chance(out)) {
       metadata.isOut = true;
@@ -189,41 +191,14 @@ export class Faults {
     }
   }
 
-  /** Splits at a random slot while there are few partitions, merges neighbours while there are many. */
-  #someChange(): PartitionOrder {
-    const { random, cluster } = this.#world;
-    const all = cluster.partitions();
-    if (all.length > 1 && random.chance(all.length / 5)) {
-      const at = random.below(all.length - 1);
-      return { kind: 'merge', partitions: all.slice(at, at + 2).map(({ number }) => number) };
-    }
-    const { number, first, last } = random.pick(all);
-    const at = first + 1 + random.below(Math.max(1, last - first));
-    return { kind: 'split', partition: number, at };
-  }
-
   /** To a node without a replica of the group. */
-  #move(by: GatewayNode): void {
+  #move(by: Node): void {
     const { random, cluster } = this.#world;
     const { group, replicas = [] } = this.#someGroup() ?? {};
     const others = cluster.nodes
       .map(({ number }) => number)
       .filter((number) => replicas.every(({ node }) => node !== number));
     if (group === undefined || others.length === 0) return;
-    const body = { group, from: random.pick(replicas).node, to: random.pick(others) };
-    const document = { collection: 'groupMoves', id: String(group), body: body as Json };
-    by.do(({ metadata }) => attempt(() => metadata.store.write([{ ...document, expected: 0 }])));
-  }
-}
-
-/** An order may be refused, or have no known outcome. */
-function attempt(act: () => unknown): void {
-  const refused = (error: unknown): void => {
-    if (error instanceof TypeError) throw error;
-  };
-  try {
-    void Promise.resolve(act()).catch(refused);
-  } catch (error) {
-    refused(error);
+    by.move(group, random.pick(replicas).node, random.pick(others));
   }
 }

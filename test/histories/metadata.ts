@@ -158,6 +158,8 @@ export class NodeMetadata implements ClusterMetadata {
     this.identity = { cluster: 1, node: number, incarnation };
     this.store = new CopiedStore(service, this);
     for (const node of service.world.nodes) this.#reach.set(node, { reachable: true, since: 0 });
+    // A node that has joined has a copy.
+    if (before === undefined) this.catchUp();
     this.hint();
   }
 
@@ -271,7 +273,7 @@ export class NodeMetadata implements ClusterMetadata {
   nodes(): readonly NodeDefinition[] {
     return this.#service.world.nodes.map((node) => {
       const address = `node-${node}:${node}`;
-      const addresses = { redis: address, control: address } as NodeAddresses;
+      const addresses = { redis: address, influx: address, control: address } as NodeAddresses;
       const build = { level: ownLevel, incarnation: 1 };
       const times = { incarnation: 1, build, joinId: String(node) };
       return { node, zone: '', state: 'up' as const, addresses, ...times };
