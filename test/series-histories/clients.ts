@@ -1,10 +1,11 @@
-// Clients of a history of time series: each writes points, reads, deletes, and makes and drops databases through one node, some in a session.
+// Clients of a history of time series: each writes points, reads, deletes, and makes and drops databases, through one node after the other. Some
+// read within a session, and some at any age.
 
 import type { Random } from '../../storage-node/replicator/simulation/timeline.ts';
 import type { OwnedTimeline } from '../histories/owned-timeline.ts';
 import { type Answer, HttpClient } from './http-client.ts';
 import type { SeriesNode } from './node.ts';
-import type { Points } from './points.ts';
+import { type Points, Session } from './points.ts';
 
 /** Shared by the clients of a history. */
 export interface ClientsWorld {
@@ -40,21 +41,31 @@ const expected =
 
 export class PointClient {
   readonly #world: ClientsWorld;
-  readonly #node: SeriesNode;
+  readonly #nodes: readonly SeriesNode[];
   readonly #random: Random;
+  #node: SeriesNode;
   #client: HttpClient | undefined;
+  /** Reads are strong unless this or a session is set. */
+  #isEventual = false;
+  #session: Session | undefined;
+  #token = 'AQ';
 
-  constructor(world: ClientsWorld, node: SeriesNode, random: Random) {
+  /** The first of the nodes is asked first. */
+  constructor(world: ClientsWorld, nodes: readonly SeriesNode[], random: Random) {
     this.#world = world;
-    this.#node = node;
+    this.#nodes = nodes;
+    this.#node = nodes[0]!;
     this.#random = random;
   }
 
   /** Resolves when the faults are over. Rejects when an answer cannot be. */
   async run(): Promise<void> {
     const random = this.#random;
+    if (random.chance(0.3)) this.#session = new Session();
+    else this.#isEventual = random.chance(0.15);
     while (!this.#world.isOver()) {
       await this.#world.timeline.sleep(random.next() * 60);
+      if (random.chance(0.05)) this.#goElsewhere();
       if (!this.#connect()) continue;
       const draw = random.next();
       if (draw < 0.3) await this.#writeRegisters();
@@ -85,6 +96,12 @@ export class PointClient {
     }
   }
 
+  #goElsewhere(): void {
+    this.#node = this.#random.pick(this.#nodes);
+    this.#client?.close();
+    this.#client = undefined;
+  }
+
   #connect(): boolean {
     if (this.#client === undefined || this.#client.isGone) {
       const connection = this.#node.connect();
@@ -94,10 +111,17 @@ export class PointClient {
   }
 
   async #ask(method: 'GET' | 'POST', path: string, body = ''): Promise<Answer | undefined> {
-    const answer = await this.#client!.ask(method, path, body, {});
+    const answer = await this.#client!.ask(method, path, body, this.#headers());
+    const token = answer?.headers['x-polyrow-session'];
+    if (typeof token === 'string') this.#token = token;
     const isExpected = answer === undefined || answer.status < 300 || expected.test(answer.text);
     if (!isExpected) throw new Error(`${path}: ${answer.status} ${answer.text}`);
     return answer;
+  }
+
+  #headers(): Record<string, string> {
+    if (this.#session !== undefined) return { 'X-Polyrow-Session': this.#token };
+    return this.#isEventual ? { 'X-Polyrow-Consistency': 'eventual' } : {};
   }
 
   /** Resolves to undefined where there is no result. */
@@ -131,7 +155,9 @@ export class PointClient {
     const call = points.tick();
     const isDone = await this.#write('db', lines);
     if (isDone === undefined) return;
-    for (const [point, value] of written) points.wrote(point, value, call, isDone);
+    for (const [point, value] of written) {
+      points.wrote(point, value, call, isDone, this.#session);
+    }
   }
 
   /** Undefined where it was refused: the database is not there. */
@@ -146,6 +172,10 @@ export class PointClient {
     return `v${++this.#world.made}${filling}`;
   }
 
+  get #isLate(): boolean {
+    return this.#isEventual || this.#session !== undefined;
+  }
+
   async #readRegisters(): Promise<void> {
     await this.#readRegister(this.#random.below(registerSeries));
   }
@@ -157,7 +187,9 @@ export class PointClient {
     if (result === undefined || result.error !== undefined) return false;
     const values = new Map(result.series?.[0]?.values as [number, string][] | undefined);
     for (let time = 1; time <= registerTimes; time++) {
-      points.read(`s=${s} ${time}`, values.get(time), call);
+      const [point, value] = [`s=${s} ${time}`, values.get(time)];
+      if (this.#isLate) points.readLate(point, value, this.#session);
+      else points.read(point, value, call);
     }
     return true;
   }
@@ -189,7 +221,9 @@ export class PointClient {
     const call = points.tick();
     const isDone = await this.#write(database, lines);
     if (isDone === undefined) return;
-    for (const { name, series } of events) points.added(name, [scope, series], call, isDone);
+    for (const { name, series } of events) {
+      points.added(name, [scope, series], call, isDone, this.#session);
+    }
   }
 
   async #listEvents(): Promise<void> {
@@ -207,7 +241,8 @@ export class PointClient {
     const found = (result.series ?? []).flatMap(({ tags, values }) =>
       values.map(([time]) => `${scope} s=${tags!['s']} ${String(time)}`),
     );
-    points.listed(scope, new Set(found), call);
+    if (this.#isLate) points.listedLate(scope, new Set(found), this.#session);
+    else points.listed(scope, new Set(found), call);
     return true;
   }
 

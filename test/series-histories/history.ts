@@ -13,6 +13,7 @@ interface SeriesResult extends HistoryResult {
   readonly acknowledged: number;
   readonly unknown: number;
   readonly reads: number;
+  readonly lateReads: number;
   readonly deletions: number;
 }
 
@@ -51,7 +52,8 @@ class SeriesHistory extends History<SeriesLife, SeriesNode, SeriesCluster> {
   }
 
   protected override async client(node: SeriesNode, random: Random): Promise<void> {
-    const client = new PointClient(this.#clients, node, random);
+    const nodes = [node, ...this.cluster.nodes.filter((one) => one !== node)];
+    const client = new PointClient(this.#clients, nodes, random);
     await client.prepare();
     this.#isPrepared = true;
     await client.run();
@@ -64,9 +66,8 @@ class SeriesHistory extends History<SeriesLife, SeriesNode, SeriesCluster> {
   protected override async check(): Promise<void> {
     const { cluster } = this;
     await cluster.checkReplicas();
-    const { nodes } = cluster;
-    const node = nodes.find(({ life }) => life !== undefined)!;
-    const reader = new PointClient(this.#clients, node, this.random);
+    const nodes = cluster.nodes.filter(({ life }) => life !== undefined);
+    const reader = new PointClient(this.#clients, nodes, this.random);
     await this.done(reader.readAll());
     this.#clients.points.check();
   }

@@ -35,6 +35,10 @@ export class HttpClient {
     return this.#connection.destroyed || this.#connection.readableEnded;
   }
 
+  close(): void {
+    this.#connection.destroy();
+  }
+
   /** Resolves to undefined where the connection ends before the answer. */
   ask(
     method: 'GET' | 'POST',

@@ -27,6 +27,13 @@ interface Deletion {
   answer: number;
 }
 
+/** Reads of a session see what its writes and earlier reads have seen, or later states. */
+export class Session {
+  /** By point. */
+  readonly values = new Map<string, string>();
+  readonly events = new Set<string>();
+}
+
 const before = { call: -1, answer: 0 };
 const nothing = 'nothing';
 
@@ -35,7 +42,7 @@ export class Points {
   readonly #registers = new Map<string, Map<string, Cluster>>();
   readonly #events = new Map<string, Event>();
   readonly #deletions = new Set<Deletion>();
-  readonly counts = { acknowledged: 0, unknown: 0, reads: 0, deletions: 0 };
+  readonly counts = { acknowledged: 0, unknown: 0, reads: 0, lateReads: 0, deletions: 0 };
   #time = 0;
 
   /** Time of a call, or of an answer. */
@@ -61,7 +68,8 @@ export class Points {
     return register;
   }
 
-  wrote(point: string, value: string, call: number, isDone: boolean): void {
+  wrote(point: string, value: string, call: number, isDone: boolean, session?: Session): void {
+    if (isDone) session?.values.set(point, value);
     const write = this.#use(call, isDone);
     const known = this.#register(point).get(value);
     if (known !== undefined) {
@@ -91,10 +99,32 @@ export class Points {
     cluster.reads++;
   }
 
+  /** A read that may be late, but for its session. */
+  readLate(point: string, value: string | undefined, session: Session | undefined): void {
+    this.counts.lateReads++;
+    const register = this.#register(point);
+    const [seen, now] = [session?.values.get(point), value ?? nothing];
+    // A write that is still under way is not before any other.
+    const found = register.get(now);
+    if (found === undefined) return;
+    const last = seen === undefined ? undefined : register.get(seen);
+    if (last !== undefined && found.write.answer < last.write.call) {
+      throw new Error(`${point}: a session that has seen ${seen} is shown ${now}`);
+    }
+    session?.values.set(point, now);
+  }
+
   // ---- points that are written once, and deleted
 
   /** `scopes`: those of deletions that delete it. */
-  added(event: string, scopes: readonly string[], call: number, isDone: boolean): void {
+  added(
+    event: string,
+    scopes: readonly string[],
+    call: number,
+    isDone: boolean,
+    session?: Session,
+  ): void {
+    if (isDone) session?.events.add(event);
     this.#events.set(event, { ...this.#use(call, isDone), scopes });
   }
 
@@ -126,6 +156,22 @@ export class Points {
         if (!mayBeGone) throw new Error(`${event} is lost: ${JSON.stringify({ added, call })}`);
       }
     }
+  }
+
+  /** As `listed`, of a read that may be late, but for its session. */
+  listedLate(scope: string, found: ReadonlySet<string>, session: Session | undefined): void {
+    this.counts.lateReads++;
+    if (session === undefined) return;
+    for (const event of session.events) {
+      const added = this.#events.get(event)!;
+      if (!added.scopes.includes(scope) || found.has(event)) continue;
+      session.events.delete(event);
+      const of = [...this.#deletions].filter((one) => added.scopes.includes(one.scope));
+      if (of.every((one) => one.answer < added.call)) {
+        throw new Error(`a session that has seen ${event} is shown it no more`);
+      }
+    }
+    for (const event of found) if (this.#events.has(event)) session.events.add(event);
   }
 
   // ---- at the end
