@@ -8,6 +8,7 @@ import type { Clock } from '../universal-row/environment.ts';
 import type { MaybePromise } from '../universal-row/maybe-promise.ts';
 import type { PointBatch } from '../universal-row/series/point-batch.ts';
 import {
+  NotLeaderError,
   type CatalogChange,
   type Database,
   type FieldKey,
@@ -90,13 +91,26 @@ function nanoseconds(ms: number): bigint {
   return BigInt(ms) * 1_000_000n;
 }
 
+/** Throws `NotLeaderError` where the state was replaced or closed meanwhile: what was found may be of neither. */
 function* readable<T>(
   replica: SeriesReplica,
   bounds: ReadBounds | undefined,
   open: () => Slices<T>,
+  release: (result: T) => void,
 ): Slices<T> {
   yield* awaited(replica.readable(bounds));
-  return yield* open();
+  const { state } = replica;
+  if (state === undefined) throw new NotLeaderError(replica.leader);
+  let result: T;
+  try {
+    result = yield* open();
+  } catch (error) {
+    if (replica.state === state) throw error;
+    throw new NotLeaderError(replica.leader);
+  }
+  if (replica.state === state) return result;
+  release(result);
+  throw new NotLeaderError(replica.leader);
 }
 
 function pointRulesOf({ ttlDefaultMs, maxRowBytes }: TableRules): PointRules {
@@ -398,8 +412,10 @@ export class SeriesPod implements SeriesStore {
 
   scan(request: ScanRequest): Slices<SeriesScan> {
     const bypassesCaches = this.#tables.get(request.database)?.cacheBypass === true;
-    return this.#read(request, () =>
-      this.#engine.scan(bypassesCaches ? { ...request, bypassesCaches } : request),
+    return this.#read(
+      request,
+      () => this.#engine.scan(bypassesCaches ? { ...request, bypassesCaches } : request),
+      (scan) => scan.close(),
     );
   }
 
@@ -427,9 +443,9 @@ export class SeriesPod implements SeriesStore {
     return this.#read(selection, () => this.#engine.seriesCardinality(selection));
   }
 
-  #read<T>(of: Read, open: () => Slices<T>): Slices<T> {
+  #read<T>(of: Read, open: () => Slices<T>, release: (result: T) => void = () => {}): Slices<T> {
     const replica = this.#replica;
-    return replica === undefined ? open() : readable(replica, this.#boundsOf(of), open);
+    return replica === undefined ? open() : readable(replica, this.#boundsOf(of), open, release);
   }
 
   #boundsOf({ database, reads }: Read): ReadBounds | undefined {

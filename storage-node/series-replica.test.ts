@@ -22,7 +22,7 @@ import { readAll } from '../engines/tsm/testing/read-points.ts';
 import { TsmEngine } from '../engines/tsm/tsm-engine.ts';
 import type { PortableSeriesEngine } from '../engines/series-engine.ts';
 import type { BatchIdentity } from '../universal-row/series/batch-identity.ts';
-import { inOneGo, whenFinished } from '../universal-row/slices.ts';
+import { inOneGo, type Slices, whenFinished } from '../universal-row/slices.ts';
 import { FaultyDisk } from './disk/faulty-disk.ts';
 import { TestClock } from './pod-fixture.ts';
 import { RaftHost } from './replicator/raft/raft-host.ts';
@@ -31,6 +31,7 @@ import { Random as SeededRandom } from './replicator/simulation/timeline.ts';
 import { UnreliableCluster, UnreliableLog } from './replicator/testing/unreliable-log.ts';
 import { entryOpsAt } from './replicator/tick-entry.ts';
 import { SeriesPod } from './series-pod.ts';
+import { chunksOf } from './series-snapshot.ts';
 import { openSeriesReplica } from './series-replica-host.ts';
 import { systemClock } from '../universal-row/environment.ts';
 import { until } from '../test/support/until.ts';
@@ -347,6 +348,50 @@ test('a batch whose outcome was unknown is not stored again over what was writte
   await expect(settled(second, unknown)).rejects.toThrow(OutcomeUnknownError);
   for (const { pod } of [first, second]) await pod.close();
 });
+
+test.each(['closed', 'replaced'] as const)(
+  'a read during which the state is %s is made elsewhere',
+  async (how) => {
+    const node = new Node(1, new UnreliableCluster(), []);
+    await node.open();
+    await node.log.lead();
+    const { pod, log, engine } = node;
+    const commit = async (change: Promise<unknown>): Promise<void> => {
+      let isOver = false;
+      void change.finally(() => (isOver = true));
+      for (; !isOver; await nextTick()) log.commit(Infinity);
+      await change;
+    };
+    await commit(Promise.resolve(pod.change({ kind: 'createDatabase', database: 'db' })));
+    const points: TestPoint[] = [{ series: 'm', time: 1n, fields: { v: 1 } }];
+    await commit(Promise.resolve(pod.write('db', '', batchOf(new TestSeriesCache(), points))));
+    log.readBarrier = (then) => then('committed');
+    const all = { from: minTime, to: maxTime, descending: false, fields: ['v'] };
+    const reads: (() => Slices<unknown>)[] = [
+      () => pod.fieldKeys({ database: 'db', measurement: 'm' }),
+      () => pod.measurements({ database: 'db' }),
+      () => pod.scan({ database: 'db', retentionPolicy: '', measurement: 'm', ...all }),
+    ];
+    const replace = async (): Promise<void> => {
+      if (how === 'closed') return await pod.close();
+      const batches = chunksOf(engine.exportSnapshot());
+      await log.install({ index: engine.appliedIndex, batches });
+    };
+    for (const open of reads) {
+      const [before, begun] = [open(), open()];
+      // One has passed its read barrier, and the other one has begun to read.
+      await (before.next().value as Promise<unknown>);
+      await (begun.next().value as Promise<unknown>);
+      const isDone = begun.next().done;
+      await replace();
+      // The whole new state may be read.
+      if (how === 'replaced') await whenFinished(before);
+      else await expect(whenFinished(before)).rejects.toThrow(NotLeaderError);
+      if (!isDone) await expect(whenFinished(begun)).rejects.toThrow(NotLeaderError);
+      if (how === 'closed') break;
+    }
+  },
+);
 
 test('replicas hold what is committed, and nothing of what was lost', async () => {
   const only = process.env['POLYROW_SEED'];

@@ -76,6 +76,7 @@ export class SeriesReplica implements LogListener {
   #isPaused = false;
   /** The state is replaced: it is none to be read. */
   #isInstalling = false;
+  #installs = 0;
   /** Counts changes of role. */
   #stint = 0;
   readonly #stored: StoredBatches;
@@ -133,6 +134,11 @@ export class SeriesReplica implements LogListener {
         else reject(new NotLeaderError(this.role === 'leader' ? 0 : this.leader));
       });
     });
+  }
+
+  /** Another number once the state was replaced or closed; undefined while there is none to be read. */
+  get state(): number | undefined {
+    return this.#isClosed || this.#isInstalling ? undefined : this.#installs;
   }
 
   /** As `readable`, for a change: rejects where this replica does not lead, or has not led all the time. */
@@ -356,6 +362,7 @@ export class SeriesReplica implements LogListener {
     const { engine } = this.#options;
     engine.discard();
     this.#isInstalling = true;
+    this.#installs++;
     try {
       await engine.importSnapshot(entriesOf(batches), index);
       this.#stored.clear();

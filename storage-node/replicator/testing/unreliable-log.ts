@@ -9,6 +9,7 @@ import type {
   LogRole,
   LogStatus,
   PartitionLog,
+  StateSnapshot,
 } from '../partition-log.ts';
 import { TickEntry } from '../tick-entry.ts';
 
@@ -118,6 +119,11 @@ export class UnreliableLog implements PartitionLog {
 
   readBarrier(then: (outcome: Outcome) => void): void {
     this.whenSettled(this.endTick(0), then);
+  }
+
+  /** The state of another replica takes the place of this one's. */
+  install(state: StateSnapshot): Promise<void> {
+    return this.#listener!.installSnapshot!(state);
   }
 
   transfer(): void {}
