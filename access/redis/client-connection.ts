@@ -6,6 +6,7 @@ import { type Client, ClientFlag } from './client.ts';
 import { ClientOutput } from './client-output.ts';
 import type { TickClient } from './command-tick.ts';
 import type { ConnectionHost } from './connection-host.ts';
+import type { ReadMode } from './read-mode.ts';
 import type { RespWriter } from './resp-writer.ts';
 import { Session } from './session.ts';
 
@@ -17,6 +18,8 @@ export abstract class ClientConnection<C extends Client & TickClient> extends Se
   readonly address: string;
   readonly localAddress: string;
   readonly createdAt: number;
+  readMode: ReadMode | undefined;
+  readsAnywhere = false;
   protected readonly output: ClientOutput;
   /** Position in this tick's output up to which CLIENT REPLY drops nothing. */
   #keptTo = 0;

@@ -21,6 +21,7 @@ import type { ClusterMap } from './cluster-map.ts';
 import type { Subscriber } from './pubsub.ts';
 import type { Rates } from './rates.ts';
 import type { ReadCache } from './read-cache.ts';
+import type { ReadMode } from './read-mode.ts';
 import type { AnswerKeeper, RespWriter } from './resp-writer.ts';
 import type { ConfigEntry, ServerCounters, ServerFacts, UserKeeper } from './server-facts.ts';
 import type { Tenant } from './tenant.ts';
@@ -107,6 +108,11 @@ export interface Client extends Subscriber, AnswerKeeper, Readonly<ClientAttribu
   readonly unitsWaitSince: number | undefined;
 
   readonly scripts: ClientScriptCalls;
+
+  /** What it has said of the consistency of its reads; undefined: as the tables have it. */
+  readMode: ReadMode | undefined;
+  /** It has said READONLY: any replica answers its reads, or the leader, from wherever they are. */
+  readsAnywhere: boolean;
 
   setFlag(flag: number, isSet: boolean): void;
   update(attributes: Partial<ClientAttributes>): void;

@@ -59,14 +59,11 @@ export function clusterRefusal(
   return undefined;
 }
 
-/** Clients that have said READONLY: any replica answers their reads, or the leader, from wherever they are. */
-export const readingAnywhere = new WeakSet<Client>();
-
 function movedTo(client: Client, entry: CommandEntry, slot: number): string | undefined {
   const { clusterMap } = client.server;
   const isOfRows = entry.run !== undefined || entry.spec.name === 'watch';
   if (clusterMap === undefined || !isOfRows) return undefined;
-  if (!isWrite(entry.action) && readingAnywhere.has(client)) return undefined;
+  if (client.readsAnywhere && !isWrite(entry.action)) return undefined;
   const member = clusterMap.elsewhere(client.table, slot);
   return member && `MOVED ${slot} ${member.host}:${member.port}`;
 }

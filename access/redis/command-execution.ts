@@ -15,8 +15,6 @@ import type { Reply } from '../../universal-row/reply.ts';
 import type { ConnectionAdmission } from './admission/connection-admission.ts';
 import { BlockedCommand, type BlockedOwner } from './blocked-command.ts';
 import { type ClientCommand, ClientFlag, type ClientHandler } from './client.ts';
-import { readingAnywhere } from './cluster.ts';
-import { readModes } from './read-mode.ts';
 import type { Route } from '../gateway/router.ts';
 import { ClientScripts, prepareElsewhere } from './client-scripts.ts';
 import type { CommandEntry } from './commands/registry.ts';
@@ -288,7 +286,8 @@ export class CommandExecution {
 
   /** Staleness bounds of a read: reads before EXEC see the latest state. */
   #boundsOf(route: Route, entry: CommandEntry): ReadBounds | undefined {
-    const mode = readModes.get(this.#owner);
+    const { readMode: mode, readsAnywhere } = this.#owner;
+    if (mode === undefined && !readsAnywhere && route.bounds === undefined) return undefined;
     const isRead = !isWrite(entry.action) && entry.bind === undefined && entry.blocks === undefined;
     // Clients that watch or cache keys are notified of committed changes, and must then see them.
     const isTold =
@@ -298,7 +297,7 @@ export class CommandExecution {
       return undefined;
     }
     if (mode !== undefined) return mode.bounds;
-    return readingAnywhere.has(this.#owner) ? ofAnyAge : route.bounds;
+    return readsAnywhere ? ofAnyAge : route.bounds;
   }
 
   /** Runs a command after other pods have run their part of it. If one of them fails, the command fails with that error. */

@@ -1,9 +1,8 @@
-// Consistency of a client's reads, if it differs from the tables': CONSISTENCY.
+// Consistency of a client's reads, if it differs from the tables': CONSISTENCY, READONLY.
 
 import { CommandError } from '../../universal-row/errors.ts';
 import type { ReadBounds } from '../../universal-row/command.ts';
 import { SeenState } from '../gateway/session-token.ts';
-import type { Client } from './client.ts';
 
 export interface ReadMode {
   /** Name shown to the client. */
@@ -12,9 +11,6 @@ export interface ReadMode {
   readonly bounds: ReadBounds | undefined;
   readonly session?: SeenState;
 }
-
-/** Modes of the clients that have set one. */
-export const readModes = new WeakMap<Client, ReadMode>();
 
 /** Throws `CommandError` for an invalid token. */
 export function sessionOf(token: string): SeenState {

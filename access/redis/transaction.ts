@@ -16,7 +16,6 @@ import { type CommandEntry, maxHandlerWords } from './commands/registry.ts';
 import type { ConnectionHost } from './connection-host.ts';
 import { copiedBytes } from './copied-arguments.ts';
 import { outOfRequestMemory } from './held-memory.ts';
-import { readModes } from './read-mode.ts';
 import { type AnswerKeeper, LongAnswer, minus, RespWriter } from './resp-writer.ts';
 import { sharedSlices } from './shared-slices.ts';
 import { noLog } from './unsent-answers.ts';
@@ -317,7 +316,7 @@ export class TransactionState {
     }
     this.#set(undefined);
     const mark = reply.mark();
-    readModes.get(owner)?.session?.moved();
+    owner.readMode?.session?.moved();
     const holds: (() => void)[] = [];
     for (const one of [...commands.slice(0, 1), ...elsewhere]) one.holds = holds;
     const done = route.executor.executeAll(commands, out, isClean, guard);

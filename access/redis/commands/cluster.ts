@@ -5,7 +5,7 @@ import { hashSlot, slotCount } from '../../../universal-row/crc16.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
 import { countKeysInSlot, getKeysInSlot } from '../../../universal-row/transforms/redis/slots.ts';
 import type { Client, ClientCommand } from '../client.ts';
-import { nodeFor, readingAnywhere } from '../cluster.ts';
+import { nodeFor } from '../cluster.ts';
 import type { ClusterMap, ClusterMember, SlotRange } from '../cluster-map.ts';
 import type { RespWriter } from '../resp-writer.ts';
 import { helpOf } from './support/help.ts';
@@ -336,13 +336,15 @@ export const clusterCommands: readonly ClientCommand[] = [
     },
     subcommands: [...subcommands, helpOf('cluster', subcommands)],
   },
-  accepted('readonly', 'Enables read-only queries for a connection to a replica node.', (client) =>
-    readingAnywhere.add(client),
+  accepted(
+    'readonly',
+    'Enables read-only queries for a connection to a replica node.',
+    (client) => (client.readsAnywhere = true),
   ),
   accepted(
     'readwrite',
     'Enables read-write queries for a connection to a replica node.',
-    (client) => readingAnywhere.delete(client),
+    (client) => (client.readsAnywhere = false),
   ),
   accepted('asking', 'Signals that a cluster client is following an -ASK redirect.'),
 ];

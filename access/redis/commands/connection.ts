@@ -1,7 +1,5 @@
 // Commands for the client's identity and protocol. CLIENT has a file of its own.
 
-import { readingAnywhere } from '../cluster.ts';
-import { readModes } from '../read-mode.ts';
 import { parseInteger } from '../../../universal-row/bytes.ts';
 import { notAnInteger } from '../../../universal-row/errors.ts';
 import { whenReady } from '../../../universal-row/maybe-promise.ts';
@@ -213,8 +211,8 @@ export const connectionCommands: readonly ClientCommand[] = [
     immediate: true,
     handle(connection, _args, reply) {
       connection.endTransaction();
-      readingAnywhere.delete(connection);
-      readModes.delete(connection);
+      connection.readsAnywhere = false;
+      connection.readMode = undefined;
       const { anonymous } = connection.server.principals;
       connection.logOut();
       // Where the default user has as many clients as it may, it has to log in like others.

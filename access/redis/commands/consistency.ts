@@ -10,7 +10,7 @@ import { SeenState } from '../../gateway/session-token.ts';
 import type { Client, ClientCommand } from '../client.ts';
 import type { Elsewhere } from '../elsewhere.ts';
 import { PartitionedTable } from '../partitions/partitioned-table.ts';
-import { type ReadMode, readModes, sessionOf } from '../read-mode.ts';
+import { type ReadMode, sessionOf } from '../read-mode.ts';
 import type { RespWriter } from '../resp-writer.ts';
 import { noKeys } from './spec.ts';
 
@@ -193,7 +193,7 @@ export const consistencyCommands: readonly ClientCommand[] = [
     summary: 'Sets the consistency of reads of the connection, overriding the tables.',
     complexity: 'O(1)',
     handle(client, args, reply) {
-      const mode = readModes.get(client);
+      const mode = client.readMode;
       if (args.is(1, 'GET') && args.count === 2) {
         reply.text(mode?.words ?? 'table');
         return undefined;
@@ -202,9 +202,7 @@ export const consistencyCommands: readonly ClientCommand[] = [
         if (mode?.session === undefined) throw new CommandError(noSession);
         return writeToken(client, mode.session);
       }
-      const next = modeOf(args);
-      if (next === undefined) readModes.delete(client);
-      else readModes.set(client, next);
+      client.readMode = modeOf(args);
       reply.ok();
       return undefined;
     },
