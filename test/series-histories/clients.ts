@@ -37,7 +37,7 @@ const made = '{"results":[{"statement_id":0}]}\n';
 
 /** What clients may be told of a cluster under faults. All else is a failure of the history. */
 const expected =
-  /no leader|outcome unknown|timeout|cannot be reached|is the leader of this database|has moved|another deletion|later change of the databases|not found|not all partitions|link to the node|replica of this group|is not served|is closed|is stopping|session|catching up|waits? for|try again/i;
+  /no leader|outcome unknown|timeout|cannot be reached|is the leader of this database|has moved|another deletion|later change of the databases|not found|already exists|must be greater|not all partitions|link to the node|replica of this group|is not served|is closed|is stopping|session|catching up|waits? for|try again/i;
 
 export class PointClient {
   readonly #world: ClientsWorld;
@@ -72,7 +72,8 @@ export class PointClient {
       else if (draw < 0.55) await this.#readRegisters();
       else if (draw < 0.75) await this.#writeEvents();
       else if (draw < 0.9) await this.#listEvents();
-      else if (draw < 0.95) await this.#deleteEvents();
+      else if (draw < 0.93) await this.#deleteEvents();
+      else if (draw < 0.96) await this.#changeOthers();
       else await this.#changeDatabase();
     }
   }
@@ -268,6 +269,26 @@ export class PointClient {
       }),
     ]);
     await this.#change(database, q, q.startsWith('DROP') ? `${database} e` : undefined);
+  }
+
+  /** A change of a database of its own. Nothing is expected of it but that all replicas have the same of it. */
+  async #changeOthers(): Promise<void> {
+    const random = this.#random;
+    const policy = `p${random.below(3)}`;
+    const isDefault = random.chance(0.3) ? ' DEFAULT' : '';
+    if (random.chance(0.4)) {
+      const point = `o,s=${random.below(4)} f${random.below(4)}=1 ${1 + random.below(20)}`;
+      await this.#ask('POST', `/write?db=other&rp=${random.pick(['', policy])}`, point);
+      return;
+    }
+    const q = random.pick([
+      `CREATE RETENTION POLICY ${policy} ON other DURATION INF REPLICATION 1${isDefault}`,
+      `ALTER RETENTION POLICY ${policy} ON other SHARD DURATION ${1 + random.below(9)}h${isDefault}`,
+      `DROP RETENTION POLICY ${policy} ON other`,
+      ...['CREATE DATABASE other', 'CREATE DATABASE other', 'DROP DATABASE other'],
+      ...['DROP MEASUREMENT o', `DELETE FROM o WHERE time < ${random.below(20)}`],
+    ]);
+    await this.#query('other', q, true);
   }
 
   /** `deleted`: the scope of the points that it deletes. */

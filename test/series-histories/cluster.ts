@@ -1,11 +1,12 @@
 // The cluster of a history of time series: their databases, and what replicas hold at the end.
 
+import { inspect } from 'node:util';
 import type { GroupDefinition } from '../../contracts/cluster.ts';
 import { engineText } from '../../engines/tsm/testing/engine-text.ts';
 import { SimulatedCluster, type StateAt } from '../histories/cluster.ts';
 import type { SeriesLife, SeriesNode } from './node.ts';
 
-const fields = ['v'];
+const fields = ['v', 'f0', 'f1', 'f2', 'f3'];
 
 export class SeriesCluster extends SimulatedCluster<SeriesLife, SeriesNode> {
   override groups(): GroupDefinition[] {
@@ -19,14 +20,11 @@ export class SeriesCluster extends SimulatedCluster<SeriesLife, SeriesNode> {
     const databases = this.groups().map(({ group }) => {
       const { life } = this.leaderOf(group)!;
       const pod = life!.series.named().find((one) => one.group === group)!.pod;
-      return pod
-        .databases()
-        .map(({ name }) => name)
-        .sort()
-        .join();
+      const sorted = [...pod.databases()].sort((a, b) => (a.name < b.name ? -1 : 1));
+      return inspect(sorted, { depth: null });
     });
     const isEven = databases.every((names) => names === databases[0]);
-    return isEven ? undefined : `databases of partitions: ${JSON.stringify(databases)}`;
+    return isEven ? undefined : `databases of partitions: ${databases.join('\n')}`;
   }
 
   /** Throws where replicas differ, or a series is in two partitions. */
