@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterEach, expect, test } from 'vitest';
-import type { LinkContext } from '../../../cluster-links/cluster-link.ts';
+import type { ClusterLink, LinkContext } from '../../../cluster-links/cluster-link.ts';
 import { ClusterListener } from '../../../cluster-links/cluster-listener.ts';
 import { dialLink } from '../../../cluster-links/dial.ts';
 import { OutcomeUnknownError } from '../../../contracts/series-store.ts';
@@ -27,6 +27,9 @@ class Node {
   forwarder!: Forwarder;
   port = 0;
   readonly streams = new Set<LinkStream>();
+  /** To other nodes. */
+  readonly links: ClusterLink[] = [];
+  beforeForwarding = (): void => {};
   requests = 0;
 
   constructor(number: number) {
@@ -40,8 +43,19 @@ class Node {
     this.listener = new ClusterListener(context, () => {});
     await this.listener.listen('127.0.0.1', 0);
     this.forwarder = new Forwarder({
-      ...{ context, dial: dialLink },
-      leaderOf: () => this.leader,
+      context,
+      dial: (of, target, listener) =>
+        dialLink(of, target, {
+          open: (link) => {
+            this.links.push(link);
+            return listener.open(link);
+          },
+          failed: (error) => listener.failed(error),
+        }),
+      leaderOf: () => {
+        this.beforeForwarding();
+        return this.leader;
+      },
       waitMs: () => 2000,
       knowsIdentities: () => true,
     });
@@ -323,3 +337,19 @@ test('a link that ends leaves the outcome of a write unknown, and a query is ask
   expect(await sent).toEqual({ status: 503, text: '{"error":"outcome unknown"}\n' });
   expect(await count(first)).toBe(0);
 });
+
+test.each(['small', 'large'])(
+  'a %s request is sent again where its link ends just then',
+  async (size) => {
+    const [first] = await start();
+    const body = `m v=1 1\n${size === 'small' ? '' : `m v=2 2 \n`.repeat(150_000)}`;
+    // Several links are free afterwards.
+    await Promise.all(Array.from({ length: 4 }, () => post(first, write, 'm v=1 1')));
+    expect(first.links.length).toBeGreaterThan(1);
+    first.beforeForwarding = () => {
+      first.beforeForwarding = () => {};
+      for (const link of first.links.slice(1)) link.close();
+    };
+    expect((await post(first, write, body)).status).toBe(204);
+  },
+);

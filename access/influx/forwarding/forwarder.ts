@@ -301,16 +301,19 @@ class Attempt {
       this.#exchange.response.once('close', gone);
       request.once('close', () => this.#exchange.response.off('close', gone));
       request.once('response', (answer) => this.#answered(answer));
-      if (this.#flows) {
-        request.once('continue', () => this.#sendBody());
-        request.flushHeaders();
-        return;
-      }
-      request.once('socket', () => this.#sendNow());
+      request.once('socket', (stream: Duplex) => this.#reached(stream));
+      if (!this.#flows) return;
+      request.once('continue', () => this.#sendBody());
+      request.flushHeaders();
     });
   }
 
-  /** The link is there. */
+  #reached(stream: Duplex): void {
+    // A link may end in the moment in which the agent reuses it. Its end has been told before this request could hear of it.
+    if (stream.destroyed) this.#failed();
+    else if (!this.#flows) this.#sendNow();
+  }
+
   #sendNow(): void {
     const { identity } = this.#exchange;
     this.#isSent = true;
