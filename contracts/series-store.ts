@@ -17,6 +17,12 @@ export class SeriesError extends Error {
   override readonly name = 'SeriesError';
 }
 
+/** Whether a database or policy is unknown. The text tells it to nodes of all builds. */
+export function isMissing(error: unknown): boolean {
+  if (!(error instanceof SeriesError) || error instanceof UnavailableError) return false;
+  return /^(database|retention policy) not found/.test(error.message);
+}
+
 /** The database takes no changes from clients. */
 export class ReadOnlyError extends SeriesError {}
 

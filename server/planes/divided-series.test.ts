@@ -221,26 +221,49 @@ test('databases are in all groups, and those of a change that failed half way be
   expect(failures()).toEqual([]);
 });
 
-test('a database that not all groups have yet is read as far as it is written', async () => {
+test('while not all groups have a database, its queries and deletions say so', async () => {
   await startAll();
   // The second group does not make it.
   const held = nodes.map((node) => node.podOfGroup(21)!).filter((pod) => pod !== undefined);
   const refuse = (): Promise<void> => Promise.reject(new OutcomeUnknownError());
   for (const pod of held) Object.assign(pod, { change: refuse, administer: refuse });
   expect(await change(nodes[3]!, 'CREATE DATABASE new')).toContain('outcome unknown');
-  const path = `/query?db=new&epoch=ns&q=${encodeURIComponent('SELECT v FROM m')}`;
-  const points = async (node: Node): Promise<string> => (await node.post(path, '')).text;
-  for (const node of nodes) expect(await points(node)).toBe(made);
-  let written = 0;
-  for (let s = 0; written === 0; s++) {
+  const told = async (node: Node, q: string): Promise<string> =>
+    (await node.post(`/query?db=new&epoch=ns&q=${encodeURIComponent(q)}`, '')).text;
+  let written = false;
+  for (let s = 0; !written; s++) {
     const { status, text } = await nodes[0]!.post('/write?db=new', `m,s=${s} v=7 1`);
-    if (status === 204) written = s + 1;
-    else expect([status, text]).toEqual([503, expect.stringContaining('not all partitions')]);
+    written = status === 204;
+    if (!written) expect([status, text]).toEqual([503, expect.stringContaining('not all')]);
   }
-  for (const node of nodes) expect(await points(node)).toContain('[1,7]');
-  const q = encodeURIComponent('DELETE FROM m');
-  expect((await nodes[1]!.post(`/query?db=new&q=${q}`, '')).text).toBe(made);
-  for (const node of nodes) expect(await points(node)).toBe(made);
+  for (const node of nodes) {
+    for (const q of ['SELECT v FROM m', 'DELETE FROM m', 'DROP SERIES FROM m']) {
+      expect(await told(node, q)).toContain('not all partitions have it yet');
+    }
+  }
+  for (const pod of held) {
+    Reflect.deleteProperty(pod, 'change');
+    Reflect.deleteProperty(pod, 'administer');
+  }
+  await until(async () => !(await told(nodes[1]!, 'SELECT v FROM m')).includes('not all'));
+  expect(await told(nodes[2]!, 'DELETE FROM m')).toBe(made);
+  expect(failures()).toEqual([]);
+});
+
+test('a deletion that a group refuses is not told to be done', async () => {
+  await startAll();
+  await write(nodes[0]!, Array.from({ length: 40 }, (_, s) => `m,s=${s} v=1 1`).join('\n'));
+  const pod = (await leaderOf(22)).podOfGroup(22)!;
+  // As after a flush that has failed.
+  const failure = new Error('no space left on device');
+  Object.defineProperty(pod.parts.engine, 'failure', { configurable: true, get: () => failure });
+  for (const node of nodes) {
+    for (const q of ['DELETE FROM m', 'DROP SERIES FROM m']) {
+      expect(await change(node, q)).toContain('no space left on device');
+    }
+  }
+  Reflect.deleteProperty(pod.parts.engine, 'failure');
+  expect(await change(nodes[0]!, 'DELETE FROM m')).toBe(made);
   expect(failures()).toEqual([]);
 });
 

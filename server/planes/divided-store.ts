@@ -11,9 +11,9 @@ import {
 import {
   type CatalogChange,
   type ChangeOrder,
+  isMissing,
   NotLeaderError,
   OutcomeUnknownError,
-  SeriesError,
   UnavailableError,
   type WriteOutcome,
 } from '../../contracts/series-store.ts';
@@ -164,8 +164,7 @@ export class DividedStore extends PartitionedStore {
 
   /** While a database is being made, or after that has failed half way, partitions without it are waited for. */
   async #explain(error: unknown, database: string, policy: string): Promise<never> {
-    const isRefused = error instanceof SeriesError && !(error instanceof UnavailableError);
-    if (isRefused && error.message.includes('not found')) {
+    if (isMissing(error)) {
       await this.partitions[0]!.refresh();
       const policies = this.database(database)?.retentionPolicies;
       const isThere = policies?.some(({ name }) => policy === '' || name === policy) === true;

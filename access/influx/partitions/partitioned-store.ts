@@ -10,9 +10,9 @@ import {
   type CatalogChange,
   type Database,
   type FieldKey,
+  isMissing,
   NotLeaderError,
   type ScanRequest,
-  SeriesError,
   type SeriesScan,
   type SeriesSelection,
   type SeriesStore,
@@ -179,33 +179,32 @@ export class PartitionedStore implements Partition {
 
   *scan(request: ScanRequest): Slices<SeriesScan> {
     const scans = yield* together(
-      this.#partitions.map((partition) => this.#ifKnown(partition, partition.scan(request))),
-      (scan) => scan?.close(),
+      this.#partitions.map((partition) => this.#explained(partition, partition.scan(request))),
+      (scan) => scan.close(),
     );
-    return yield* mergedScan(scans.filter((scan) => scan !== undefined));
+    return yield* mergedScan(scans);
   }
 
-  /** Undefined where a partition after the first has not made the database or policy yet: it has no points of it. */
-  *#ifKnown<T>(partition: Partition, work: Slices<T>): Slices<T | undefined> {
+  /** Where the first partition has the database and policy, one that has not made them yet is waited for. */
+  *#explained<T>(partition: Partition, work: Slices<T>): Slices<T> {
     try {
       return yield* work;
     } catch (error) {
-      const isUnknown = error instanceof SeriesError && !(error instanceof UnavailableError);
-      if (partition === this.#first || !isUnknown) throw error;
-      return undefined;
+      if (partition === this.#first || !isMissing(error)) throw error;
+      throw new UnavailableError('not all partitions have it yet', { cause: error });
     }
   }
 
   /** Deletes in one partition after the other. After a failure, a repeated deletion continues where it stopped. */
   *deletePoints(selection: SeriesSelection): Slices<void> {
     for (const partition of this.#partitions) {
-      yield* this.#ifKnown(partition, partition.deletePoints(selection));
+      yield* this.#explained(partition, partition.deletePoints(selection));
     }
   }
 
   *dropSeries(selection: SeriesSelection): Slices<void> {
     for (const partition of this.#partitions) {
-      yield* this.#ifKnown(partition, partition.dropSeries(selection));
+      yield* this.#explained(partition, partition.dropSeries(selection));
     }
   }
 
