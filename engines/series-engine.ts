@@ -119,12 +119,12 @@ export interface SeriesEngine extends SeriesReads {
   ): Generator<((into: RecordBatchWriter) => void) | undefined, void, void>;
   /**
    * Drops shards wholly older than their policy keeps; `now` in Unix milliseconds. `retentionOf` a database is
-   * `PointRules.retention`.
+   * `PointRules.retention`; undefined where all shards stay.
    */
   prepareRetention(
     now: number,
     into: RecordBatchWriter,
-    retentionOf?: (database: string) => bigint,
+    retentionOf?: (database: string) => bigint | undefined,
   ): void;
   /**
    * Effective policy, which `prepareWrite` and `prepareRetention` use where `PointRules.retention`
@@ -237,6 +237,15 @@ export interface SeriesShare {
   keeps(buf: Buffer, start: number, end: number): boolean;
   /** The stretch of time that holds the shard's points here. */
   spanOf(shard: Omit<SeriesShard, 'changedAt'>): Pick<SeriesShard, 'startSeconds' | 'seconds'>;
+}
+
+/** What an import had made was dropped before the import was over. */
+export class ShardGoneError extends Error {
+  override readonly name = 'ShardGoneError';
+
+  constructor() {
+    super('what was restored so far has been dropped: restore it again');
+  }
 }
 
 /** The exports cannot come together in one engine. */

@@ -31,6 +31,7 @@ import type { StepSource, StepWatcher } from '../contracts/step-watcher.ts';
 import { backgroundWork, type PodAdmission } from '../contracts/pod-admission.ts';
 import type { SeriesBackgroundWork } from './background-work.ts';
 import type { LogPins } from './backup/log-pins.ts';
+import { isShadowDatabase } from './backup/shadow.ts';
 import { type CheckpointStats, Checkpoints } from './checkpoints.ts';
 import type { LogRole, PartitionLog } from './replicator/partition-log.ts';
 import { ScheduledMaintenance } from './scheduled-maintenance.ts';
@@ -567,9 +568,11 @@ export class SeriesPod implements SeriesStore {
 
   #dropExpired(): void {
     const prepare = (): void =>
-      this.#engine.prepareRetention(this.#clock.now(), this.#log.writer, (database) =>
-        nanoseconds(this.#tables.get(database)?.ttlDefaultMs ?? 0),
-      );
+      this.#engine.prepareRetention(this.#clock.now(), this.#log.writer, (database) => {
+        // What is being restored is compared with the backup first.
+        if (isShadowDatabase(database)) return undefined;
+        return nanoseconds(this.#tables.get(database)?.ttlDefaultMs ?? 0);
+      });
     if (this.#replica === undefined) this.#change(prepare);
     else if (this.#replica.role === 'leader') {
       this.#replica.change(prepare).catch((error: unknown) => {

@@ -482,11 +482,13 @@ function checkReplicas(replicaN: number | undefined): void {
 export function* expiredShards(
   catalog: Catalog,
   now: number,
-  retentionOf?: (database: string) => bigint,
+  retentionOf: (database: string) => bigint | undefined = () => 0n,
 ): Generator<number, void, void> {
   for (const { name, policies } of catalog.states()) {
+    const retention = retentionOf(name);
+    if (retention === undefined) continue;
     for (const policy of policies) {
-      const { duration } = inForce(policy, retentionOf?.(name) ?? 0n);
+      const { duration } = inForce(policy, retention);
       if (duration === 0n) continue;
       const oldest = now / 1000 - Number(duration) / 1e9;
       for (const { number, startSeconds, seconds } of policy.shards) {

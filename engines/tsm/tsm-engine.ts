@@ -288,7 +288,7 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
   prepareRetention(
     now: number,
     into: RecordBatchWriter,
-    retentionOf?: (database: string) => bigint,
+    retentionOf?: (database: string) => bigint | undefined,
   ): void {
     for (const number of expiredShards(this.catalog, now, retentionOf)) putDrop(into, number);
   }
@@ -478,7 +478,10 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
       const { live } = this;
       return new SharedImporter(rename, share, () => ({ catalog: this.catalog, live }));
     }
-    return new ExportImporter(rename, () => this.catalog.nextShard);
+    return new ExportImporter(rename, {
+      nextShard: () => this.catalog.nextShard,
+      has: (shard) => this.live.has(shard),
+    });
   }
 
   async importSnapshot(entries: AsyncIterable<Buffer>, appliedIndex: number): Promise<void> {

@@ -1,5 +1,5 @@
 import { inOneGo } from '../../universal-row/slices.ts';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   batchOf,
   type FieldValue,
@@ -12,7 +12,7 @@ import { realDisk } from '../disk/real-disk.ts';
 import type { SeriesPod } from '../series-pod.ts';
 import { BackupFixture, ended } from './backup-fixture.ts';
 import type { BackupManifest } from './manifest-content.ts';
-import { SeriesRestore } from './series-restore.ts';
+import { dropShadowDatabases, SeriesRestore } from './series-restore.ts';
 import { isShadowDatabase } from './shadow.ts';
 import { verifyBackup } from './verify.ts';
 
@@ -240,4 +240,44 @@ test('a restore that is given up, or interrupted, leaves nothing', async () => {
   expect(target.databases().some(({ name }) => isShadowDatabase(name))).toBe(true);
   await restore.release();
   expect(target.databases()).toEqual([]);
+});
+
+describe('what happens between two steps of a restore', () => {
+  let target: SeriesPod;
+
+  /** A restore of points that have expired and of such that have not; `act` runs after its first step. */
+  async function restoring(act: () => Promise<unknown> | void): Promise<SeriesRestore> {
+    const source = await f.seriesPod('source');
+    void source.change({ kind: 'createDatabase', database: 'd' });
+    for (const age of [60n * day, 0n]) await write(source, points(50, now - age));
+    const policy = { duration: 30n * day, shardGroupDuration: day };
+    void source.change({ kind: 'alterRetentionPolicy', database: 'd', name: 'autogen', policy });
+    source.endTick();
+    const manifest = await f.backup({ tsm: source });
+    target = await f.seriesPod('target');
+    const real = target.ingest.bind(target);
+    target.ingest = async (prepare) => {
+      await real(prepare);
+      target.ingest = real;
+      await act();
+    };
+    return restoreOf(manifest, target);
+  }
+
+  test('points expire only once they are restored', async () => {
+    const restore = await restoring(() => void target.tick());
+    const { shards } = await restored(restore);
+    expect(shards.length).toBeGreaterThan(1);
+    expect(readOf(target).length).toBe(100);
+    await target.close();
+    expect(readOf(await f.seriesPod('target')).length).toBe(100);
+  });
+
+  test('a restore whose databases another node drops fails, and nothing else does', async () => {
+    const restore = await restoring(() => dropShadowDatabases(target));
+    await expect(restore.load()).rejects.toThrow('has been dropped: restore it again');
+    await restore.release();
+    await target.close();
+    expect((await f.seriesPod('target')).databases()).toEqual([]);
+  });
 });

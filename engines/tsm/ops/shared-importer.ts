@@ -5,7 +5,12 @@
 import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
 import { keyedHash } from '../../../universal-row/keyed-hash.ts';
 import { hashKey } from '../../../universal-row/series/series-key.ts';
-import { type SeriesImporter, SeriesShareError, type SeriesShare } from '../../series-engine.ts';
+import {
+  type SeriesImporter,
+  type SeriesShare,
+  SeriesShareError,
+  ShardGoneError,
+} from '../../series-engine.ts';
 import type { Catalog, CatalogState, ShardSpan } from '../catalog.ts';
 import type { PackedColumn } from '../head/packed-column.ts';
 import type { LiveShard } from '../live-shard.ts';
@@ -36,6 +41,8 @@ export class SharedImporter implements SeriesImporter {
   readonly #scratch = new Scratch();
   /** Where the points of each shard of the first export go. */
   #places: Map<number, Place> | undefined;
+  /** Places whose shard this import has made. */
+  readonly #made = new Set<Place>();
   #shard = -1;
   /** By number of a series in the shard of the export: its number here plus one, or 0 where it is not taken. */
   #numbers = new Uint32Array(1024);
@@ -150,7 +157,9 @@ export class SharedImporter implements SeriesImporter {
     const selected = taken.subarray(0, count);
     const live = this.#liveShard(place);
     const number = live?.span.number ?? this.#target().catalog.nextShard;
+    if (live === undefined && this.#made.has(place)) throw new ShardGoneError();
     if (live === undefined) {
+      this.#made.add(place);
       const { shift: _shift, ...span } = place;
       putShard(into, { ...span, number });
     }
