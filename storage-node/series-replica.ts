@@ -127,7 +127,7 @@ export class SeriesReplica implements LogListener {
    */
   readable(bounds?: ReadBounds): Promise<void> {
     if (bounds !== undefined && this.isWithin(bounds)) return Promise.resolve();
-    if (this.#isClosed) return Promise.reject(new NotLeaderError(this.leader));
+    if (this.state === undefined) return Promise.reject(new NotLeaderError(this.leader));
     return new Promise((resolve, reject) => {
       this.#options.log.readBarrier((outcome) => {
         if (outcome === 'committed') resolve();

@@ -211,7 +211,7 @@ export class ServedRequest {
   ): Promise<void> {
     const { store } = served;
     if (kind === RequestKind.follow) {
-      await this.#follow(group, served);
+      await this.#follow(group);
       return;
     }
     if (kind === RequestKind.refresh) await this.#link.tellCatalog(group);
@@ -338,11 +338,13 @@ export class ServedRequest {
     });
   }
 
-  async #follow(group: number, { store }: ServedSeries): Promise<void> {
+  async #follow(group: number): Promise<void> {
+    const { host } = this.#link;
+    const catalog = (): ServedSeries['store'] | undefined => host.options.storeOf(group)?.store;
     await new Promise<void>((resolve, reject) => {
       this.#followed = resolve;
       const send = (part: Buffer): Promise<void> => this.#sendPart(part);
-      this.#follower = new CatalogFollower({ group, store, send, failed: reject });
+      this.#follower = new CatalogFollower({ group, catalog, send, failed: reject });
       this.#link.follow(this.#follower);
       void this.#follower.tell(true);
     });

@@ -1,6 +1,6 @@
 // A group of time series as one store: which replica is asked, and what is asked again.
 
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   GroupSeriesStore,
   type LocalReplica,
@@ -29,6 +29,7 @@ let closes: (() => Promise<unknown> | void)[] = [];
 
 beforeEach(() => (closes = []));
 afterEach(async () => {
+  vi.restoreAllMocks();
   for (const close of closes.toReversed()) await close();
 });
 
@@ -234,5 +235,70 @@ describe('a group of replicas', () => {
     expect(names()).toEqual(['old', 'new', 'newest']);
     local = undefined;
     expect(names()).not.toContain('newest');
+    // What was asked for long ago is as good as what others tell.
+    leader = 2;
+    await store.refresh();
+    local = { ...stubStore(having('here')), role: 'follower', appliedIndex: 0 };
+    expect(names()).toEqual(['old', 'new']);
+    const later = performance.now() + 2000;
+    vi.spyOn(performance, 'now').mockImplementation(() => later);
+    expect(names()).toEqual(['here']);
+  });
+
+  test('a replica here that is being filled, or hears of no leader, is not waited for', async () => {
+    const seven = stubStore({ seriesCardinality: () => oneSlice(() => 7) });
+    await openTwo(seven, stubStore());
+    const refusing = (): never => {
+      throw new NotLeaderError(0);
+    };
+    const local = {
+      ...stubStore({ seriesCardinality: refusing, measurements: refusing }),
+      role: 'learner' as LocalReplica['role'],
+      appliedIndex: 1,
+    };
+    const store = groupStore(() => local);
+    for (const role of ['learner', 'follower'] as const) {
+      local.role = role;
+      expect(await whenFinished(store.seriesCardinality({ database: 'db' }))).toBe(7);
+      await store.refresh();
+    }
+  });
+
+  test('the databases of a node are those of the replica that it has now', async () => {
+    const having = (name: string): Stub => {
+      const database = { name, retentionPolicies: [], defaultRetentionPolicy: '' };
+      return stubStore({ databases: () => [database] });
+    };
+    const [carrier] = await openTwo(having('old'), stubStore());
+    const store = groupStore();
+    await store.refresh();
+    const names = (): string[] => store.databases().map(({ name }) => name);
+    expect(names()).toEqual(['old']);
+    const { series } = carrier;
+    const { served } = series;
+    series.served = undefined;
+    const refreshed = store.refresh();
+    // Another replica of the group, whose databases have the same version.
+    setTimeout(() => {
+      series.served = { ...served!, store: having('new') };
+      leader = 1;
+    }, 30);
+    await refreshed;
+    expect(names()).toEqual(['new']);
+  });
+
+  test('a refresh waits until the databases of a node are followed', async () => {
+    const [carrier] = await openTwo(stubStore(), stubStore());
+    const { series } = carrier;
+    const { served } = series;
+    const database = { name: 'db', retentionPolicies: [], defaultRetentionPolicy: '' };
+    series.served = undefined;
+    setTimeout(() => {
+      series.served = { ...served!, store: stubStore({ databases: () => [database] }) };
+      leader = 1;
+    }, 20);
+    const store = groupStore();
+    await store.refresh();
+    expect(store.databases()).toEqual([database]);
   });
 });

@@ -22,6 +22,8 @@ export class FollowedCatalog implements StreamUser {
   databases: readonly Database[] = [];
   byName: ReadonlyMap<string, Database> = new Map();
   isKnown = false;
+  /** The node tells of changes, and has told the databases since it does. */
+  isFollowed = false;
   /** Counts what was told. */
   version = 0;
 
@@ -52,6 +54,7 @@ export class FollowedCatalog implements StreamUser {
     this.#coming = [];
     this.version++;
     this.isKnown = true;
+    this.isFollowed = true;
     this.#known.resolve();
   }
 
@@ -62,11 +65,13 @@ export class FollowedCatalog implements StreamUser {
   /** The node has refused: known databases stay known, and the request is repeated later. */
   refused(): void {
     this.#stream = 0;
+    this.isFollowed = false;
     this.#retry = setTimeout(this.#linkIsUp, retryMs).unref();
   }
 
   failed(): void {
     this.#stream = 0;
+    this.isFollowed = false;
   }
 
   close(): void {

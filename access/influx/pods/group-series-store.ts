@@ -58,11 +58,21 @@ export interface GroupSeriesOptions {
 }
 
 type Place = LocalReplica | RemoteSeriesStore;
+
+interface Refreshed {
+  readonly number: number;
+  readonly place: Place | undefined;
+  /** Until when its databases go before those of all others, as `performance.now`. */
+  readonly until: number;
+}
+
 type MeasurementOf = SeriesSelection & { measurement: string };
 
 /** Replica ids tell their node. */
 const replicasPerNode = 2 ** 20;
 const retryMs = 50;
+/** Longer than a request takes from the refresh to its look at the databases. */
+const refreshedMs = 1000;
 const noLimit = (): number => 0;
 /** Attempts that follow a hint at once. */
 const maxHops = 2;
@@ -73,6 +83,8 @@ class Attempts {
   #hops = 0;
   /** An attempt may have changed something. */
   isUnknown = false;
+  /** The replica here could not answer: it does not hear of the leader, or gets another state. */
+  avoidsHere = false;
 
   constructor(waitMs: number) {
     this.#until = performance.now() + waitMs;
@@ -100,9 +112,7 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
   #seenHere = 0;
   #refreshes = 0;
   /** Whose databases were brought up to date last, and by which refresh. */
-  #refreshed: { readonly number: number; readonly place: Place | undefined } = {
-    ...{ number: 0, place: undefined },
-  };
+  #refreshed: Refreshed = { number: 0, place: undefined, until: 0 };
   /** The node that led last; 0 for none or this one. */
   #lastLeader = 0;
   #isClosed = false;
@@ -121,8 +131,11 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
   // ---- places
 
   /** Where to read. Throws `NotLeaderError`. */
-  #reader(): Place {
-    return this.#options.local() ?? this.#remote();
+  #reader({ avoidsHere }: Attempts): Place {
+    const local = this.#options.local();
+    // One that is being filled may take long.
+    const mayBeHere = local?.role === 'leader' || (local?.role === 'follower' && !avoidsHere);
+    return mayBeHere ? local! : this.#remote();
   }
 
   /** Where to write. Throws `NotLeaderError`. */
@@ -156,8 +169,10 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
     return remote;
   }
 
-  #failedAt(place: Place | undefined, error: UnavailableError): void {
-    if (!(error instanceof NotLeaderError) || place === undefined) return;
+  #failedAt(place: Place | undefined, error: UnavailableError, attempts: Attempts): void {
+    if (!(error instanceof NotLeaderError)) return;
+    attempts.avoidsHere = place !== undefined && place === this.#options.local();
+    if (place === undefined) return;
     const leader = Math.floor(error.leader / replicasPerNode);
     for (const [node, remote] of this.#remotes) {
       if (remote === place) this.#options.notThere(node, leader);
@@ -173,13 +188,13 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
   async #atLeader<T>(
     mayRepeat: boolean,
     run: (place: Place, isUnknown: boolean) => MaybePromise<T>,
-    choose = (): Place => this.#writer(),
+    choose: (attempts: Attempts) => Place = () => this.#writer(),
   ): Promise<T> {
     const attempts = new Attempts(this.#options.waitMs());
     for (;;) {
       let place: Place | undefined;
       try {
-        place = choose();
+        place = choose(attempts);
         const result = await run(place, attempts.isUnknown);
         this.#answeredBy(place);
         return result;
@@ -187,7 +202,7 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
         if (!(error instanceof UnavailableError)) throw error;
         const isUnknown = error instanceof OutcomeUnknownError;
         if (isUnknown && (!mayRepeat || error.isFinal)) throw error;
-        this.#failedAt(place, error);
+        this.#failedAt(place, error, attempts);
         await attempts.next(error);
       }
     }
@@ -199,7 +214,7 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
       let place: Place | undefined;
       let failure: UnavailableError;
       try {
-        place = this.#reader();
+        place = this.#reader(attempts);
         const result = yield* open(place);
         this.#answeredBy(place);
         return result;
@@ -207,7 +222,7 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
         if (!(error instanceof UnavailableError)) throw error;
         failure = error;
       }
-      this.#failedAt(place, failure);
+      this.#failedAt(place, failure, attempts);
       yield* awaited(attempts.next(failure));
     }
   }
@@ -215,13 +230,13 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
   // ---- databases
 
   /**
-   * What was brought up to date last, as long as it is there. A replica that was just opened may have nothing yet, and
-   * a leader that was elected meanwhile may not have told its databases.
+   * For a moment, what was brought up to date last: a replica that was opened just now may have nothing yet, and a leader that
+   * was elected just now may not have told its databases.
    */
   #databases(): DatabaseSource & Pick<SeriesStore, 'database'> {
     const local = this.#options.local();
-    const { place } = this.#refreshed;
-    if (place !== undefined && (place === local || this.#isKnown(place))) return place;
+    const { place, until } = this.#refreshed;
+    if (performance.now() < until && (place === local || this.#isKnown(place))) return place!;
     if (local !== undefined) return local;
     let remote: RemoteSeriesStore | undefined;
     try {
@@ -235,7 +250,7 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
     return noDatabases;
   }
 
-  #isKnown(place: Place): boolean {
+  #isKnown(place: Place | undefined): boolean {
     for (const remote of this.#remotes.values()) if (remote === place) return remote.hasCatalog;
     return false;
   }
@@ -265,9 +280,10 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
       true,
       async (place) => {
         await refreshed(place);
-        if (number > this.#refreshed.number) this.#refreshed = { number, place };
+        const until = performance.now() + refreshedMs;
+        if (number > this.#refreshed.number) this.#refreshed = { number, place, until };
       },
-      () => this.#reader(),
+      (attempts) => this.#reader(attempts),
     );
   }
 
@@ -280,7 +296,7 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
         await refreshed(place);
         return place.keptDatabases?.() ?? place.databases();
       },
-      () => this.#reader(),
+      (attempts) => this.#reader(attempts),
     );
   }
 
@@ -337,7 +353,7 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
         }
         failure = error;
       }
-      this.#failedAt(place, failure);
+      this.#failedAt(place, failure, attempts);
       yield* awaited(attempts.next(failure));
     }
   }

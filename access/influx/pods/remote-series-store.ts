@@ -29,6 +29,7 @@ import {
   type SeriesStore,
   TooLargeError,
   UnavailableError,
+  UnreachableError,
   type WriteOutcome,
 } from '../../../contracts/series-store.ts';
 import { Deferred } from '../../../universal-row/deferred.ts';
@@ -114,6 +115,8 @@ export class RemoteSeriesStore implements SeriesStore, DatabaseSource {
   /** Resolves when `databases` includes all changes that were answered before. */
   async refresh(): Promise<void> {
     await this.#ask(this.#begin(RequestKind.refresh), false, () => undefined);
+    // The node may have opened its replica only now.
+    if (!this.#catalog.isFollowed) throw new UnreachableError();
   }
 
   /** The databases as of now, without the properties in force. */
