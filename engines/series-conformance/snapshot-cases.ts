@@ -211,6 +211,25 @@ export const snapshotCases: readonly SeriesCase[] = [
     },
   },
   {
+    name: 'snapshot: in entries of bounded size, however large its rows and keys are',
+    async run(trial) {
+      const long = 'x'.repeat(30_000);
+      const rows = range(300).map((i) => point('wide', i, { s: `${i} ${long}`, v: i }));
+      const keys = range(100).map((i) => point(`keys,k=${i}${long}`, 1, { v: i }));
+      const columns = range(40).map((i): [string, FieldValue] => [`f${i}`, i / 4]);
+      const many = range(4000).map((i) => point('many', i, Object.fromEntries(columns)));
+      for (const points of [rows, keys, many]) await trial.given(points);
+      let largest = 0;
+      for await (const entry of lent(trial.engine.exportSnapshot())) {
+        largest = Math.max(largest, entry.length);
+      }
+      assert.ok(largest < 2.5 * 1024 * 1024, `an entry of ${largest} bytes`);
+      const copy = await trial.copy();
+      assert.deepEqual(answersOf(copy), answersOf(trial));
+      assert.deepEqual(copy.read({ measurement: 'wide', fields: ['s', 'v'] }), merged(rows));
+    },
+  },
+  {
     name: 'snapshot: one that breaks off rejects',
     async run(trial) {
       await trial.given(many);

@@ -25,8 +25,10 @@ import { Scratch } from './ops/scratch.ts';
 import { Op, putText, putU32, putU8 } from './ops/op-codec.ts';
 
 const entryBytes = 512 * 1024;
-/** Rows of a measurement in one op. */
+/** Rows of a measurement in one op, unless they exceed `entryBytes` before. */
 const opRows = 4096;
+/** Rows that are gathered between two looks at their bytes, where they have strings. */
+const textRows = 16;
 
 /** Of the state of this moment, all where there is no selection; the points are read later. */
 export function exported(
@@ -110,6 +112,8 @@ interface Gathered {
 
 class Gathering {
   rows = 0;
+  /** As in memory. */
+  bytes = 0;
   series = new Uint32Array(opRows);
   times = new Float64Array(opRows);
   readonly columns: (Gathered | undefined)[] = [];
@@ -144,22 +148,27 @@ class ShardExport {
   *put(rows: Iterable<ExportedRows>, into: RecordBatchWriter): Generator<void> {
     if (this.#contents !== undefined) yield* this.#putIndex(this.#contents, into);
     for (const piece of rows) {
-      this.#add(piece, into);
-      yield;
+      yield* this.#add(piece, into);
     }
     for (const [measurement, gathering] of this.#gatherings) {
       if (gathering.rows > 0) this.#put(measurement, gathering, into);
     }
   }
 
-  #add({ series, measurement, rows }: ExportedRows, into: RecordBatchWriter): void {
+  *#add({ series, measurement, rows }: ExportedRows, into: RecordBatchWriter): Generator<void> {
     let gathering = this.#gatherings.get(measurement);
     if (gathering === undefined) {
       gathering = new Gathering();
       this.#gatherings.set(measurement, gathering);
     }
+    const columns = rows.columns.filter((column) => column !== undefined);
+    const hasTexts = columns.some(({ type }) => type === 'string');
+    const rowBytes = 16 + 8 * columns.length;
     for (let from = 0; from < rows.count; ) {
-      const count = Math.min(rows.count - from, opRows - gathering.rows);
+      const fits = Math.ceil((entryBytes - gathering.bytes) / rowBytes);
+      const most = Math.min(opRows - gathering.rows, hasTexts ? textRows : opRows, fits);
+      const count = Math.min(rows.count - from, most);
+      const textsBefore = gathering.textEnds.at(-1) ?? 0;
       gathering.series.fill(series, gathering.rows, gathering.rows + count);
       gathering.times.set(rows.times.subarray(from, from + count), gathering.rows);
       for (const [field, column] of rows.columns.entries()) {
@@ -167,7 +176,10 @@ class ShardExport {
       }
       gathering.rows += count;
       from += count;
-      if (gathering.rows === opRows) this.#put(measurement, gathering, into);
+      gathering.bytes += count * rowBytes + (gathering.textEnds.at(-1) ?? 0) - textsBefore;
+      if (gathering.rows < opRows && gathering.bytes < entryBytes) continue;
+      this.#put(measurement, gathering, into);
+      yield;
     }
   }
 
@@ -189,7 +201,11 @@ class ShardExport {
       const like = (series: number): boolean =>
         index.measurementOf(series) === measurement && (live[at] === series) === isLive;
       let end = first;
-      for (; end < seriesCount && end - first < opRows && like(end); end++) if (isLive) at++;
+      let keyBytes = 0;
+      for (; end < seriesCount && end - first < opRows && keyBytes < entryBytes; end++) {
+        if (!like(end)) break;
+        if (isLive) keyBytes += index.keyLength(live[at++]!);
+      }
       if (isLive) {
         this.#beginRows(measurement, into);
         this.#putKeys(live.slice(at - (end - first), at), first, into);
@@ -254,6 +270,7 @@ class ShardExport {
 
   #begin(gathering: Gathering): void {
     gathering.rows = 0;
+    gathering.bytes = 0;
     gathering.texts = [];
     gathering.textEnds = [];
     for (const column of gathering.columns) {

@@ -106,7 +106,10 @@ export class ShardState {
         files.some((file) => mayHit(tombstone, file)) ||
         (sealed !== undefined && hits(tombstone, sealed)),
     );
-    const { disk, directory, startSeconds } = this.#options;
+    const { disk, directory, startSeconds, logged } = this.#options;
+    // A power cut must not take deletions from the log that these files and tombstones have.
+    const isLogged = logged?.();
+    if (isLogged !== undefined) yield isLogged;
     yield* writingManifest(disk, directory, {
       startSeconds,
       nextNumber: this.#nextNumber,
