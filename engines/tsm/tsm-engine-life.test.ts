@@ -303,6 +303,10 @@ test('neither files nor the series index hold entries that are not durable in th
   await flush();
   synced();
   await flush();
+  // The index is written. The manifest has deletions up to now.
+  expect(trial.engine.stats()).toMatchObject({ files: 1, headPoints: 1 });
+  synced();
+  await flush();
   expect(trial.engine.stats()).toMatchObject({ files: 2, headPoints: 0 });
   expect(trial.read()).toEqual([
     ['m,h=a', 1n, 'v=1'],
