@@ -176,7 +176,15 @@ export interface SeriesEngine extends SeriesReads {
    * entries of this engine's log can be applied behind them.
    */
   exportSnapshot(): AsyncIterable<Buffer>;
-  importSnapshot(entries: AsyncIterable<Buffer>, appliedIndex: number): Promise<void>;
+  /**
+   * Takes the place of all there is. `failing` is called where the disk fails, as when it is full, and resolves to whether
+   * to try again; unset, the import rejects.
+   */
+  importSnapshot(
+    entries: AsyncIterable<Buffer>,
+    appliedIndex: number,
+    failing?: () => Promise<boolean>,
+  ): Promise<void>;
 
   /**
    * Does about `budgetMs` of flushing, compaction and clearing away; true when more is left. Where `blocks` is

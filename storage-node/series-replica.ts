@@ -359,12 +359,17 @@ export class SeriesReplica implements LogListener {
 
   /** A kill before the end leaves the old state. */
   async installSnapshot({ index, batches }: StateSnapshot): Promise<void> {
-    const { engine } = this.#options;
+    const { engine, hurry } = this.#options;
     engine.discard();
     this.#isInstalling = true;
     this.#installs++;
     try {
-      await engine.importSnapshot(entriesOf(batches), index);
+      await engine.importSnapshot(entriesOf(batches), index, async () => {
+        // It waits until the disk has room, as entries do.
+        hurry();
+        await new Promise((resolve) => setTimeout(resolve, fullDiskMs));
+        return !this.#isClosed;
+      });
       this.#stored.clear();
     } finally {
       this.#isInstalling = false;

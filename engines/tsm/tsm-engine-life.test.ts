@@ -313,3 +313,40 @@ test('neither files nor the series index hold entries that are not durable in th
     ['m,h=c', 3n, 'v=3'],
   ]);
 });
+
+test.each([true, false])(
+  'an import that meets a full disk, which has room later: %s',
+  async (waits) => {
+    const source = await openTrial();
+    for (let n = 0; n < 20; n++) {
+      source.write(
+        Array.from({ length: 200 }, (_, k) => point(`m,k=${k}`, BigInt(n), n / (k + 3))),
+      );
+    }
+    const disk = new FaultyDisk({ rng: seeded(2) });
+    const copy = new EngineTrial(disk, { headBytes: 64 * 1024 });
+    const { engine } = copy;
+    await engine.open();
+    disk.capacityBytes = disk.usedBytes() + 20_000;
+    let failures = 0;
+    const failing = async (): Promise<boolean> => {
+      if (++failures === 3) disk.capacityBytes = Infinity;
+      for (let n = 0; n < 100; n++) {
+        engine.background(5, false);
+        await new Promise(setImmediate);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return waits;
+    };
+    const { appliedIndex } = source.engine;
+    const imported = engine.importSnapshot(source.engine.exportSnapshot(), appliedIndex, failing);
+    if (!waits) {
+      await expect(imported).rejects.toThrow('ENOSPC');
+      return;
+    }
+    await imported;
+    expect(failures).toBeGreaterThan(2);
+    expect(copy.read()).toEqual(source.read());
+    expect(engine.appliedIndex).toBe(appliedIndex);
+  },
+);

@@ -484,13 +484,33 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
     });
   }
 
-  async importSnapshot(entries: AsyncIterable<Buffer>, appliedIndex: number): Promise<void> {
-    this.#imported = this.#import(entries, appliedIndex);
+  async importSnapshot(
+    entries: AsyncIterable<Buffer>,
+    appliedIndex: number,
+    failing: () => Promise<boolean> = () => Promise.resolve(false),
+  ): Promise<void> {
+    const done = async (work: () => Promise<unknown>): Promise<void> => {
+      for (;;) {
+        try {
+          await work();
+          return;
+        } catch (error) {
+          if (!(await failing())) throw error;
+        }
+      }
+    };
+    this.#imported = this.#import(entries, appliedIndex, () =>
+      done(() => this.#maintenance.drained()),
+    );
     await this.#imported;
-    await this.checkpoint();
+    await done(() => this.checkpoint());
   }
 
-  async #import(entries: AsyncIterable<Buffer>, appliedIndex: number): Promise<void> {
+  async #import(
+    entries: AsyncIterable<Buffer>,
+    appliedIndex: number,
+    drained: () => Promise<void>,
+  ): Promise<void> {
     this.#importing = true;
     try {
       await this.#checkpoints.idle();
@@ -501,7 +521,7 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
       this.#index = appliedIndex;
       for await (const entry of entries) {
         this.#reader.read(entry, 0, entry.length, this);
-        if (this.#maintenance.congested) await this.#maintenance.drained();
+        if (this.#maintenance.congested) await drained();
       }
     } finally {
       this.#importing = false;
