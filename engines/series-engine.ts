@@ -177,13 +177,13 @@ export interface SeriesEngine extends SeriesReads {
    */
   exportSnapshot(): AsyncIterable<Buffer>;
   /**
-   * Takes the place of all there is. `failing` is called where the disk fails, as when it is full, and resolves to whether
-   * to try again; unset, the import rejects.
+   * Takes the place of all there is. `failing` is called where a flush or the checkpoint fails, as on a full disk, and
+   * resolves to whether to try again; unset, the import rejects.
    */
   importSnapshot(
     entries: AsyncIterable<Buffer>,
     appliedIndex: number,
-    failing?: () => Promise<boolean>,
+    failing?: (error: unknown) => Promise<boolean>,
   ): Promise<void>;
 
   /**

@@ -70,8 +70,8 @@ export interface SeriesPodOptions {
   checkpointBytes: number;
   /** Milliseconds between two looks for shards that are older than their policy keeps. */
   retentionIntervalMs: number;
-  /** Whether all nodes read states with removed series; unset, all do. */
-  knowsRemoved?: (() => boolean) | undefined;
+  /** Whether the node of a replica reads states with removed series; unset, all do. */
+  knowsRemoved?: ((replica: number) => boolean) | undefined;
   /** Told about failures that no client asked about. */
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 }
@@ -608,9 +608,10 @@ export class SeriesPod implements SeriesStore {
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    // A checkpoint may wait for an install, which ends with the replica.
+    this.#replica?.close();
     await this.#checkpoints.running;
     this.endTick();
-    this.#replica?.close();
     await this.#log.close();
     await this.#engine.close();
   }

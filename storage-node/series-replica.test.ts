@@ -393,6 +393,32 @@ test.each(['closed', 'replaced'] as const)(
   },
 );
 
+test('a state with removed series goes to replicas whose node can read it', async () => {
+  const clock = new TestClock();
+  const engine = new TsmEngine({ directory: 'data', disk: new MemoryDisk(), clock });
+  await engine.open();
+  const log = new UnreliableLog(new UnreliableCluster(), 1, 0);
+  log.readBarrier = (then) => then('committed');
+  const pod = new SeriesPod({
+    ...{ engine, log, checkpointBytes: 1 << 30, retentionIntervalMs: 1 << 30 },
+    ...{ clock, report: () => {}, knowsRemoved: (replica) => replica === 7 },
+  });
+  await log.lead();
+  const commit = async (change: Promise<unknown>): Promise<void> => {
+    let isOver = false;
+    void change.finally(() => (isOver = true));
+    for (; !isOver; await nextTick()) log.commit(Infinity);
+    await change;
+  };
+  await commit(Promise.resolve(pod.change({ kind: 'createDatabase', database: 'db' })));
+  const points = ['m', 'n'].map((series): TestPoint => ({ series, time: 1n, fields: { v: 1 } }));
+  await commit(Promise.resolve(pod.write('db', '', batchOf(new TestSeriesCache(), points))));
+  expect(() => log.export(6)).not.toThrow();
+  await commit(whenFinished(pod.dropSeries({ database: 'db', measurement: 'm' })));
+  expect(() => log.export(6)).toThrow('a node of an earlier build');
+  expect(() => log.export(7)).not.toThrow();
+});
+
 test('replicas hold what is committed, and nothing of what was lost', async () => {
   const only = process.env['POLYROW_SEED'];
   const seeds = only === undefined ? [...Array(histories).keys()] : [Number(only)];

@@ -25,6 +25,7 @@ import {
   type StateSnapshot,
   tooLargeText,
 } from './replicator/partition-log.ts';
+import { isDiskFull } from './replicator/wal/log-errors.ts';
 import { StoredBatches } from './stored-batches.ts';
 import { entryOpsAt } from './replicator/tick-entry.ts';
 
@@ -32,8 +33,8 @@ interface SeriesReplicaOptions {
   engine: PortableSeriesEngine;
   log: PartitionLog;
   clock: Clock;
-  /** Whether all nodes read states with removed series; unset, all do. */
-  knowsRemoved?: (() => boolean) | undefined;
+  /** Whether the node of a replica reads states with removed series; unset, all do. */
+  knowsRemoved?: ((replica: number) => boolean) | undefined;
   /** Has the engine catch up soon. */
   hurry: () => void;
   /** Makes a checkpoint soon. */
@@ -348,10 +349,10 @@ export class SeriesReplica implements LogListener {
     else this.#refuseQueued();
   }
 
-  /** Throws while a node of an earlier build may get it and could not read it: it would be sent again later. */
-  exportSnapshot(): StateSnapshot {
+  /** Throws where the node of the replica is of an earlier build and could not read it: it is asked for again. */
+  exportSnapshot(to: number): StateSnapshot {
     const { engine, knowsRemoved } = this.#options;
-    if (engine.hasRemovedSeries && knowsRemoved?.() === false) {
+    if (engine.hasRemovedSeries && knowsRemoved?.(to) === false) {
       throw new UnavailableError('a node of an earlier build cannot read the state');
     }
     return { index: engine.appliedIndex, batches: chunksOf(engine.exportSnapshot()) };
@@ -364,7 +365,8 @@ export class SeriesReplica implements LogListener {
     this.#isInstalling = true;
     this.#installs++;
     try {
-      await engine.importSnapshot(entriesOf(batches), index, async () => {
+      await engine.importSnapshot(entriesOf(batches), index, async (error) => {
+        if (!isFull(error) || this.#isClosed) return false;
         // It waits until the disk has room, as entries do.
         hurry();
         await new Promise((resolve) => setTimeout(resolve, fullDiskMs));
@@ -375,4 +377,8 @@ export class SeriesReplica implements LogListener {
       this.#isInstalling = false;
     }
   }
+}
+
+function isFull(error: unknown): boolean {
+  return isDiskFull(error) || isDiskFull((error as Error).cause);
 }

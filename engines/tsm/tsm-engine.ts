@@ -487,7 +487,7 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
   async importSnapshot(
     entries: AsyncIterable<Buffer>,
     appliedIndex: number,
-    failing: () => Promise<boolean> = () => Promise.resolve(false),
+    failing: (error: unknown) => Promise<boolean> = () => Promise.resolve(false),
   ): Promise<void> {
     const done = async (work: () => Promise<unknown>): Promise<void> => {
       for (;;) {
@@ -495,7 +495,7 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
           await work();
           return;
         } catch (error) {
-          if (!(await failing())) throw error;
+          if (!(await failing(error))) throw error;
         }
       }
     };

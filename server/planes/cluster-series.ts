@@ -16,6 +16,7 @@ import {
   clusterLevel,
   type GroupDefinition,
   type GroupMinutes,
+  levelOf,
   type MinuteSpan,
   type ReplicaStatus,
   type SeriesPart,
@@ -32,6 +33,7 @@ import {
   openSeriesReplica,
   type SeriesReplicaHostOptions,
 } from '../../storage-node/series-replica-host.ts';
+import { nodeOfReplica } from '../../storage-node/replicator/raft/replica-id.ts';
 import { replicaSamples } from './cluster-samples.ts';
 import { DividedSeries } from './divided-series.ts';
 import { DividedStore, type GroupPartition } from './divided-store.ts';
@@ -107,6 +109,9 @@ export class ClusterSeries {
   readonly #charges: GroupCharges;
   readonly #keeper: NodeJS.Timeout;
   #level = 1;
+  #levels: ReadonlyMap<number, number> = new Map();
+  /** Nodes of an earlier build that were reported. */
+  readonly #isTold = new Set<number>();
   /** By group: the node asked last, where no replica here knows the leader. */
   readonly #asked = new Map<number, number>();
 
@@ -233,6 +238,7 @@ export class ClusterSeries {
 
   async #adopt({ nodes, groups }: ClusterView): Promise<void> {
     this.#level = clusterLevel(nodes);
+    this.#levels = new Map(nodes.map((node) => [node.node, levelOf(node)]));
     this.#byTenant = seriesGroupsByTenant(groups);
     this.#places = this.#groups.setNodes(nodes);
     this.forwarder.setNodes(Array.from(this.#places, ([node, place]) => ({ node, ...place })));
@@ -250,9 +256,19 @@ export class ClusterSeries {
     this.#server.changed();
   }
 
+  #knowsRemoved(node: number, group: number): boolean {
+    if ((this.#levels.get(node) ?? 1) >= removedLevel) return true;
+    if (!this.#isTold.has(node)) {
+      this.#isTold.add(node);
+      const message = 'replicas of time series wait until their node runs this release';
+      this.#options.report('warn', message, { node, group });
+    }
+    return false;
+  }
+
   /** A pod as other nodes are served by it. */
   #servedOf(group: number): ServedSeries | undefined {
-    const found = this.#groups.entries().find((one) => one.group === group);
+    const found = this.#groups.entry(group);
     if (found === undefined) return undefined;
     const { pod, definition } = found;
     return { store: pod, tenant: definition.tenant, safe: () => Promise.resolve() };
@@ -309,7 +325,7 @@ export class ClusterSeries {
     const made = await openSeriesReplica({
       ...podOptions(),
       ...{ engine, raft, definition, replica, report },
-      knowsRemoved: () => this.#level >= removedLevel,
+      knowsRemoved: (to) => this.#knowsRemoved(nodeOfReplica(to), definition.group),
       pins: { disk, directory, maxBytes: 0 },
     });
     made.pod.start();

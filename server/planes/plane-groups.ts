@@ -194,6 +194,10 @@ export class PlaneGroups<P extends ReplicaPod> {
     }));
   }
 
+  entry(group: number): { readonly definition: GroupDefinition; readonly pod: P } | undefined {
+    return this.#replicas.get(group);
+  }
+
   /** Node that leads a group, as its replica here knows; 0 when it does not, or is none. */
   leaderOf(group: number): number {
     const leader = this.pod(group)?.leader ?? 0;

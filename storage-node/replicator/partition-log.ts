@@ -137,8 +137,8 @@ export interface LogListener {
   skipped?(index: number): void;
   /** The log could release entries: a checkpoint is wanted soon, which `truncate` reports. */
   checkpoint?(): void;
-  /** The committed rows at this call, for a replica that is too far behind. */
-  exportSnapshot(): MaybePromise<StateSnapshot>;
+  /** The committed rows at this call, for this replica, which is too far behind. */
+  exportSnapshot(to: number): MaybePromise<StateSnapshot>;
   /** Takes the place of all rows; the next entry applied is the one after `index`. */
   installSnapshot(snapshot: StateSnapshot): Promise<void>;
 }

@@ -179,18 +179,23 @@ export class PartitionedStore implements Partition {
 
   *scan(request: ScanRequest): Slices<SeriesScan> {
     const scans = yield* together(
-      this.#partitions.map((partition) => this.#explained(partition, partition.scan(request))),
+      this.#partitions.map((one) => this.#explained(one, request, one.scan(request))),
       (scan) => scan.close(),
     );
     return yield* mergedScan(scans);
   }
 
-  /** Where the first partition has the database and policy, one that has not made them yet is waited for. */
-  *#explained<T>(partition: Partition, work: Slices<T>): Slices<T> {
+  /** Where the first partition has the database, one that has not made it yet is told as out of reach. */
+  *#explained<T>(
+    partition: Partition,
+    { database }: { readonly database: string },
+    work: Slices<T>,
+  ): Slices<T> {
     try {
       return yield* work;
     } catch (error) {
-      if (partition === this.#first || !isMissing(error)) throw error;
+      const isFirst = partition === this.#first || this.#first.database(database) === undefined;
+      if (isFirst || !isMissing(error)) throw error;
       throw new UnavailableError('not all partitions have it yet', { cause: error });
     }
   }
@@ -198,13 +203,13 @@ export class PartitionedStore implements Partition {
   /** Deletes in one partition after the other. After a failure, a repeated deletion continues where it stopped. */
   *deletePoints(selection: SeriesSelection): Slices<void> {
     for (const partition of this.#partitions) {
-      yield* this.#explained(partition, partition.deletePoints(selection));
+      yield* this.#explained(partition, selection, partition.deletePoints(selection));
     }
   }
 
   *dropSeries(selection: SeriesSelection): Slices<void> {
     for (const partition of this.#partitions) {
-      yield* this.#explained(partition, partition.dropSeries(selection));
+      yield* this.#explained(partition, selection, partition.dropSeries(selection));
     }
   }
 

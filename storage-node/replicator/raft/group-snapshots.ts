@@ -203,7 +203,7 @@ export class GroupSnapshots {
   async #begin(message: Message): Promise<void> {
     const { machine, positionAt, post } = this.#p;
     const { to } = message;
-    const state = await machine.exportState();
+    const state = await machine.exportState(to);
     if (this.#closed) return;
     const snapshot = { ...positionAt(state.index), data: noBytes };
     const sender = new SnapshotSender({

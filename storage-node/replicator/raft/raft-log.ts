@@ -479,9 +479,9 @@ export class RaftLog implements PartitionLog {
       apply: (index, proposals, position) => this.#apply(index, proposals[0], position),
       // In addition to the checkpoints that the pod makes by log size. The pod reports each one by `truncate`.
       checkpoint: () => this.#later(() => listener.checkpoint?.()),
-      exportState: async (): Promise<ExportedState> => {
+      exportState: async (to): Promise<ExportedState> => {
         await this.#chain;
-        const { index, batches } = await listener.exportSnapshot();
+        const { index, batches } = await listener.exportSnapshot(to);
         return { index, chunks: batches };
       },
       install: (state): Promise<void> => {

@@ -27,8 +27,8 @@ export interface StateMachine {
    * pod.
    */
   apply(index: number, proposals: readonly Uint8Array[], position: number): MaybePromise<void>;
-  /** All of the state as of the last entry applied. */
-  exportState(): MaybePromise<ExportedState>;
+  /** All of the state as of the last entry applied, for this replica. */
+  exportState(to: number): MaybePromise<ExportedState>;
   /** Takes the place of all there is. Resolves once it is durable, together with its index. */
   install(state: ExportedState): Promise<void>;
   /** Asks for the state to be made durable; `RaftGroup.stateIsDurable` tells when it is. */

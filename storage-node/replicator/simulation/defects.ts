@@ -207,13 +207,13 @@ export const defects: readonly Defect[] = [
     ...none,
     name: 'a snapshot misses what was applied last',
     machine: (machine) => {
-      let before = machine.exportState() as ExportedState;
+      let before = machine.exportState(0) as ExportedState;
       let now = before;
       return altered(machine, {
         apply(index, proposals, position) {
           before = now;
           const done = machine.apply(index, proposals, position);
-          now = machine.exportState() as ExportedState;
+          now = machine.exportState(0) as ExportedState;
           return done;
         },
         exportState: () => ({ index: now.index, chunks: before.chunks }),

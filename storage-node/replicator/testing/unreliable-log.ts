@@ -121,6 +121,11 @@ export class UnreliableLog implements PartitionLog {
     this.whenSettled(this.endTick(0), then);
   }
 
+  /** The state for another replica. */
+  export(to: number): unknown {
+    return this.#listener!.exportSnapshot(to);
+  }
+
   /** The state of another replica takes the place of this one's. */
   install(state: StateSnapshot): Promise<void> {
     return this.#listener!.installSnapshot!(state);
