@@ -29,8 +29,8 @@ export type NodeState = 'joining' | 'up' | 'draining' | 'removed';
  * first release of clusters. 2: tables whose reads go by leases. 3: changes of partitions. 4: tokens of
  * sessions over HTTP. 5: time series in several groups a tenant. 6: numbers of transactions. 7: the
  * order of changes of databases. 8: marks of deletions of time series. 9: identities of
- * batches of points. 10: states of time series with the numbers of removed series. Features of a level are used
- * once all nodes support it.
+ * batches of points. 10: states of time series with the numbers of removed series, sent to nodes
+ * that support them. Features of a level are used otherwise once all nodes support it.
  */
 export const ownLevel = 10;
 
