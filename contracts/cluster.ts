@@ -30,7 +30,7 @@ export type NodeState = 'joining' | 'up' | 'draining' | 'removed';
  * sessions over HTTP. 5: time series in several groups a tenant. 6: numbers of transactions. 7: the
  * order of changes of databases. 8: marks of deletions of time series. 9: identities of
  * batches of points. 10: states of time series with the numbers of removed series, sent to nodes
- * that support them. Features of a level are used otherwise once all nodes support it.
+ * that support them. The other features of a level are used once all nodes support it.
  */
 export const ownLevel = 10;
 
