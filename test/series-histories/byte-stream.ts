@@ -1,13 +1,11 @@
 // Connections of HTTP clients to nodes of a history: two ends in memory. What is sent arrives in the other's own time.
 
-import { Duplex } from 'node:stream';
+import { SocketLike } from '../../access/influx/forwarding/socket-like.ts';
 
 type Done = (error?: Error | null) => void;
 
-export class ByteStream extends Duplex {
-  /** Properties of a socket that HTTP needs, besides the stream's. */
-  readonly timeout = 0;
-  readonly remoteAddress = '127.0.0.1';
+export class ByteStream extends SocketLike {
+  override readonly remoteAddress = '127.0.0.1';
   readonly #soon: (act: () => void) => void;
   /** Runs something at the other end, unless that is closed. */
   #there!: (act: (end: ByteStream) => void) => void;
@@ -50,25 +48,5 @@ export class ByteStream extends Duplex {
     this.#soon(() => {
       if (!this.destroyed) act(this);
     });
-  }
-
-  setKeepAlive(): this {
-    return this;
-  }
-
-  setNoDelay(): this {
-    return this;
-  }
-
-  setTimeout(): this {
-    return this;
-  }
-
-  ref(): this {
-    return this;
-  }
-
-  unref(): this {
-    return this;
   }
 }

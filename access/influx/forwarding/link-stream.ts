@@ -1,10 +1,10 @@
 // A link to another node as the stream of bytes under an HTTP connection. One link is one connection, so the link's own
 // back-pressure is that of the stream.
 
-import { Duplex } from 'node:stream';
 import type { ClusterLink, LinkHandler } from '../../../cluster-links/cluster-link.ts';
 import { frameHeaderBytes, writeFrame } from '../../../universal-row/protocol/frames.ts';
 import { WireError, WireWriter } from '../../../universal-row/protocol/wire.ts';
+import { SocketLike } from './socket-like.ts';
 
 /** Purpose of these links. */
 export const httpPurpose = 'http';
@@ -19,10 +19,8 @@ const maxUnsentBytes = 1024 * 1024;
 
 type Done = (error?: Error | null) => void;
 
-export class LinkStream extends Duplex {
-  /** Properties of a socket that HTTP needs, besides the stream's. */
-  readonly timeout = 0;
-  readonly remoteAddress: string;
+export class LinkStream extends SocketLike {
+  override readonly remoteAddress: string;
   /** To be given to the link. */
   readonly handler: LinkHandler = {
     frame: (type, _stream, buf, start, end) => this.#frame(type, buf, start, end),
@@ -90,27 +88,5 @@ export class LinkStream extends Duplex {
     this.#waiting = undefined;
     this.#link.close();
     done(error);
-  }
-
-  // ---- as a socket
-
-  setKeepAlive(): this {
-    return this;
-  }
-
-  setNoDelay(): this {
-    return this;
-  }
-
-  setTimeout(): this {
-    return this;
-  }
-
-  ref(): this {
-    return this;
-  }
-
-  unref(): this {
-    return this;
   }
 }
