@@ -40,6 +40,8 @@ export class IndexFile {
   /** Where the next frame goes. */
   #end = firstFrameAt;
   #marks = 0;
+  /** What an earlier process has written, its file's name too, may not be durable. */
+  #mayBeUnsynced = false;
 
   constructor(disk: Disk, directory: string) {
     this.#disk = disk;
@@ -60,6 +62,7 @@ export class IndexFile {
       this.#end = readFrames(file, size, synced, apply);
       if (this.#end < size) file.truncate(this.#end);
       this.#file = file;
+      this.#mayBeUnsynced = true;
     } finally {
       if (this.#file === undefined) file.close();
     }
@@ -70,6 +73,11 @@ export class IndexFile {
    * Records may be added meanwhile. `logged` waits until the entries of these records are durable in the log.
    */
   *appending(writer: RecordWriter, logged?: DiskWait): SlicedWork {
+    if (this.#mayBeUnsynced && this.#file !== undefined) {
+      yield syncing(this.#file);
+      yield syncingDirectory(this.#disk, this.#directory);
+      this.#mayBeUnsynced = false;
+    }
     if (writer.isEmpty) {
       if (logged !== undefined) yield logged;
       return;

@@ -1,0 +1,29 @@
+// What an earlier process has written to the file of an index, and a power cut after it.
+
+import { expect, test } from 'vitest';
+import { FaultyDisk } from '../../../storage-node/disk/faulty-disk.ts';
+import type { SeriesIndex } from '../parts.ts';
+import { seeded } from '../shard/testing/seeded.ts';
+import { openSeriesIndex } from './series-index.ts';
+
+test.each([1, 2, 3, 4, 5, 6, 7, 8])('is synced before anything relies on it (%i)', (seed) => {
+  let disk = new FaultyDisk({ rng: seeded(seed) });
+  const add = (index: SeriesIndex, key: string): void => {
+    const keys = Buffer.from(key);
+    index.addSeries(keys, 0, keys.length);
+  };
+  const first = openSeriesIndex(disk, 'data');
+  add(first, 'm,k=1');
+  first.persist();
+  add(first, 'm,k=2');
+  const work = first.persisting();
+  // It is killed after the write, before the sync.
+  const step = work.next();
+  expect(step.done).toBe(false);
+  disk = disk.kill();
+  const second = openSeriesIndex(disk, 'data');
+  expect(second.seriesCount).toBe(2);
+  second.persist();
+  disk = disk.crash();
+  expect(openSeriesIndex(disk, 'data').seriesCount).toBe(2);
+});
