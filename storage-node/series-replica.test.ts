@@ -247,34 +247,36 @@ class History {
   }
 }
 
+/** The outcome of a change, whose log commits all that it has. */
+async function settled<T>(log: UnreliableLog, change: Promise<T> | T): Promise<T> {
+  let isOver = false;
+  const over = Promise.resolve(change).finally(() => (isOver = true));
+  over.catch(() => {});
+  while (!isOver) {
+    await nextTick();
+    log.commit(Infinity);
+  }
+  return over;
+}
+
 test('a batch of points that is larger than an entry is refused, and leaves nothing', async () => {
   const cluster = new UnreliableCluster();
   const node = new Node(1, cluster, []);
   await node.open();
   await node.log.lead();
   const { pod, log } = node;
-  const settled = async <T>(change: Promise<T> | T): Promise<T> => {
-    let isOver = false;
-    const over = Promise.resolve(change).finally(() => (isOver = true));
-    over.catch(() => {});
-    while (!isOver) {
-      await nextTick();
-      log.commit(Infinity);
-    }
-    return over;
-  };
   const write = (points: number): ReturnType<SeriesPod['write']> => {
     const list = Array.from({ length: points }, (_, n): TestPoint => {
       return { series: `m,s=${n}`, time: BigInt(n), fields: { v: n } };
     });
     return pod.write('db', '', batchOf(new TestSeriesCache(), list));
   };
-  await settled(pod.change({ kind: 'createDatabase', database: 'db' }));
+  await settled(log, pod.change({ kind: 'createDatabase', database: 'db' }));
   log.maxWriteBytes = 500;
   const entries = cluster.committed.length;
-  await expect(settled(write(100))).rejects.toThrow(TooLargeError);
+  await expect(settled(log, write(100))).rejects.toThrow(TooLargeError);
   expect(cluster.committed.length).toBe(entries);
-  expect(await settled(write(3))).toMatchObject({ written: 3 });
+  expect(await settled(log, write(3))).toMatchObject({ written: 3 });
   expect(inOneGo(node.engine.seriesKeys({ database: 'db', retentionPolicy: '' }))).toHaveLength(3);
   await pod.close();
 });
@@ -307,22 +309,12 @@ test('a batch whose outcome was unknown is not stored again over what was writte
     batch.identity = identity;
     return await node.pod.write('db', '', batch);
   };
-  const settled = async <T>(node: Node, change: Promise<T>): Promise<T> => {
-    let isOver = false;
-    const over = change.finally(() => (isOver = true));
-    over.catch(() => {});
-    while (!isOver) {
-      await nextTick();
-      node.log.commit(Infinity);
-    }
-    return over;
-  };
   const at = first.clock.monotonic();
   const early = { id: 'early', at, isRepeated: false };
   const late = { id: 'late', at, isRepeated: false };
   await first.log.lead();
   await settled(
-    first,
+    first.log,
     Promise.resolve(first.pod.change({ kind: 'createDatabase', database: 'db' })),
   );
   const failure = expect(write(first, 1, early)).rejects.toThrow(OutcomeUnknownError);
@@ -333,10 +325,13 @@ test('a batch whose outcome was unknown is not stored again over what was writte
   await failure;
 
   await second.log.lead();
-  expect(await settled(second, write(second, 2, late))).toMatchObject({ written: 1 });
+  expect(await settled(second.log, write(second, 2, late))).toMatchObject({ written: 1 });
   const entries = cluster.committed.length;
   const again = { ...early, isRepeated: true };
-  expect(await settled(second, write(second, 1, again))).toMatchObject({ written: 1, dropped: 0 });
+  expect(await settled(second.log, write(second, 1, again))).toMatchObject({
+    written: 1,
+    dropped: 0,
+  });
   expect(cluster.committed.length).toBe(entries);
   const range = { from: minTime, to: maxTime, descending: false };
   const place = { database: 'db', retentionPolicy: '', measurement: 'm', fields: ['v'] };
@@ -345,7 +340,7 @@ test('a batch whose outcome was unknown is not stored again over what was writte
 
   // A replica that was opened since would not know it.
   const unknown = write(second, 3, { ...again, id: 'other' });
-  await expect(settled(second, unknown)).rejects.toThrow(OutcomeUnknownError);
+  await expect(settled(second.log, unknown)).rejects.toThrow(OutcomeUnknownError);
   for (const { pod } of [first, second]) await pod.close();
 });
 
@@ -356,15 +351,9 @@ test.each(['closed', 'replaced'] as const)(
     await node.open();
     await node.log.lead();
     const { pod, log, engine } = node;
-    const commit = async (change: Promise<unknown>): Promise<void> => {
-      let isOver = false;
-      void change.finally(() => (isOver = true));
-      for (; !isOver; await nextTick()) log.commit(Infinity);
-      await change;
-    };
-    await commit(Promise.resolve(pod.change({ kind: 'createDatabase', database: 'db' })));
+    await settled(log, pod.change({ kind: 'createDatabase', database: 'db' }));
     const points: TestPoint[] = [{ series: 'm', time: 1n, fields: { v: 1 } }];
-    await commit(Promise.resolve(pod.write('db', '', batchOf(new TestSeriesCache(), points))));
+    await settled(log, pod.write('db', '', batchOf(new TestSeriesCache(), points)));
     log.readBarrier = (then) => then('committed');
     const all = { from: minTime, to: maxTime, descending: false, fields: ['v'] };
     const reads: (() => Slices<unknown>)[] = [
@@ -404,17 +393,11 @@ test('a state with removed series goes to replicas whose node can read it', asyn
     ...{ clock, report: () => {}, knowsRemoved: (replica) => replica === 7 },
   });
   await log.lead();
-  const commit = async (change: Promise<unknown>): Promise<void> => {
-    let isOver = false;
-    void change.finally(() => (isOver = true));
-    for (; !isOver; await nextTick()) log.commit(Infinity);
-    await change;
-  };
-  await commit(Promise.resolve(pod.change({ kind: 'createDatabase', database: 'db' })));
+  await settled(log, pod.change({ kind: 'createDatabase', database: 'db' }));
   const points = ['m', 'n'].map((series): TestPoint => ({ series, time: 1n, fields: { v: 1 } }));
-  await commit(Promise.resolve(pod.write('db', '', batchOf(new TestSeriesCache(), points))));
+  await settled(log, pod.write('db', '', batchOf(new TestSeriesCache(), points)));
   expect(() => log.export(6)).not.toThrow();
-  await commit(whenFinished(pod.dropSeries({ database: 'db', measurement: 'm' })));
+  await settled(log, whenFinished(pod.dropSeries({ database: 'db', measurement: 'm' })));
   expect(() => log.export(6)).toThrow('a node of an earlier build');
   expect(() => log.export(7)).not.toThrow();
 });
