@@ -179,11 +179,21 @@ export type SeriesFilter =
       readonly matches: (value: string) => boolean;
     };
 
+/** Of a request that has made sure that the replica had all that was committed before it. */
+export interface AppliedState {
+  /** Last entry of the log that the replica had applied then: its reads may be answered from this state and later ones. */
+  readonly atLeast: number;
+}
+
 /**
  * How old a state a read may be answered from, by a replica that does not lead; `strong`: it must be the latest. Absent:
  * as the properties of the database say.
  */
-export type SeriesReads = ReadBounds | 'strong';
+export type SeriesReads = ReadBounds | AppliedState | 'strong';
+
+export function isAppliedState(reads: SeriesReads | undefined): reads is AppliedState {
+  return typeof reads === 'object' && 'atLeast' in reads;
+}
 
 export interface SeriesSelection {
   readonly database: string;

@@ -15,6 +15,7 @@ import {
   ReadOnlyError,
   type ScanRequest,
   SeriesError,
+  type AppliedState,
   type SeriesReads,
   type SeriesScan,
   type SeriesSelection,
@@ -95,7 +96,7 @@ function nanoseconds(ms: number): bigint {
 /** Throws `NotLeaderError` where the state was replaced or closed meanwhile: what was found may be of neither. */
 function* readable<T>(
   replica: SeriesReplica,
-  bounds: ReadBounds | undefined,
+  bounds: ReadBounds | AppliedState | undefined,
   open: () => Slices<T>,
   release: (result: T) => void,
 ): Slices<T> {
@@ -449,9 +450,14 @@ export class SeriesPod implements SeriesStore {
     return replica === undefined ? open() : readable(replica, this.#boundsOf(of), open, release);
   }
 
-  #boundsOf({ database, reads }: Read): ReadBounds | undefined {
+  #boundsOf({ database, reads }: Read): ReadBounds | AppliedState | undefined {
     if (reads === undefined) return this.#tables.get(database)?.readBounds;
     return reads === 'strong' ? undefined : reads;
+  }
+
+  /** Resolves when it certainly leads, and has since the call. Rejects with `NotLeaderError`. */
+  async leading(): Promise<void> {
+    await this.#replica?.leading();
   }
 
   /** Whether it follows, and its state is no older. */

@@ -10,6 +10,8 @@ import { type BatchIdentity, readBatchId } from '../universal-row/series/batch-i
 import type { Outcome } from '../universal-row/executor.ts';
 import {
   LateDeletionError,
+  type AppliedState,
+  isAppliedState,
   NotLeaderError,
   OutcomeUnknownError,
   SeriesError,
@@ -126,8 +128,8 @@ export class SeriesReplica implements LogListener {
    * Resolves when later reads include all commits before this call; a replica that follows asks the leader for them. At
    * once where the state here is within bounds.
    */
-  readable(bounds?: ReadBounds): Promise<void> {
-    if (bounds !== undefined && this.isWithin(bounds)) return Promise.resolve();
+  readable(bounds?: ReadBounds | AppliedState): Promise<void> {
+    if (bounds !== undefined && this.#suffices(bounds)) return Promise.resolve();
     if (this.state === undefined) return Promise.reject(new NotLeaderError(this.leader));
     return new Promise((resolve, reject) => {
       this.#options.log.readBarrier((outcome) => {
@@ -135,6 +137,11 @@ export class SeriesReplica implements LogListener {
         else reject(new NotLeaderError(this.role === 'leader' ? 0 : this.leader));
       });
     });
+  }
+
+  #suffices(bounds: ReadBounds | AppliedState): boolean {
+    if (!isAppliedState(bounds)) return this.isWithin(bounds);
+    return this.state !== undefined && this.#options.engine.appliedIndex >= bounds.atLeast;
   }
 
   /** Another number once the state was replaced or closed; undefined while there is none to be read. */
@@ -261,7 +268,7 @@ export class SeriesReplica implements LogListener {
       // The encoded form of earlier changes suffices: their numbers are found again when they are
       // applied.
       engine.discard();
-      change.reject(error);
+      this.#refuse(change, error);
       return false;
     }
     if (log.end() !== 0 || this.#entry.length > 0) this.#entry.push(change);
@@ -275,6 +282,11 @@ export class SeriesReplica implements LogListener {
    */
   #confirm({ resolve, reject, result }: Change): void {
     this.leading().then(() => resolve(result), reject);
+  }
+
+  /** As `#confirm`, of a change that the state here does not allow. */
+  #refuse({ reject }: Change, error: unknown): void {
+    this.leading().then(() => reject(error), reject);
   }
 
   #settled(outcome: Outcome): void {

@@ -1,13 +1,14 @@
 // Requests for pods of time series as bytes. A request is a head and, by its kind, what is asked for.
 
 import { WireError, type WireReader, type WireWriter } from '../../universal-row/protocol/wire.ts';
-import type {
-  CatalogChange,
-  RetentionPolicyChange,
-  ScanRequest,
-  SeriesReads,
-  SeriesSelection,
-  ValueBound,
+import {
+  type CatalogChange,
+  isAppliedState,
+  type RetentionPolicyChange,
+  type ScanRequest,
+  type SeriesReads,
+  type SeriesSelection,
+  type ValueBound,
 } from '../series-store.ts';
 import { type CompilePattern, readFilter, writeFilter } from './filters.ts';
 
@@ -71,14 +72,17 @@ export function readHead(reader: WireReader): RequestHead {
 
 const readsCodes = { none: 0, strong: 1, bounded: 2 } as const;
 
-/** `group`: a session that has read a state of it needs the latest one, as this side has no copy to compare. */
+/**
+ * `group`: a session that has read a state of it needs the latest one, as this side has no copy to compare. An applied state is
+ * that of a replica here.
+ */
 export function writeReads(
   writer: WireWriter,
   reads: SeriesReads | undefined,
   group: number,
 ): void {
   if (reads === undefined) writer.u8(readsCodes.none);
-  else if (reads === 'strong' || (reads.session?.needs(group) ?? 0) > 0) {
+  else if (reads === 'strong' || isAppliedState(reads) || (reads.session?.needs(group) ?? 0) > 0) {
     writer.u8(readsCodes.strong);
   } else {
     writer.u8(readsCodes.bounded);

@@ -23,7 +23,7 @@ import {
 } from '../../contracts/cluster.ts';
 import type { PodAdmission } from '../../contracts/pod-admission.ts';
 import { seriesPurpose } from '../../contracts/series-protocol/frames.ts';
-import { UnavailableError } from '../../contracts/series-store.ts';
+import { NotLeaderError, UnavailableError } from '../../contracts/series-store.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import type { PortableSeriesEngine, SeriesSibling } from '../../engines/series-engine.ts';
 import type { ServedSeries } from '../../storage-node/pod-server/served-series.ts';
@@ -158,6 +158,7 @@ export class ClusterSeries {
       leaderOf: (tenant) => this.#leaderOf(this.#first(tenant)),
       notThere: (tenant, node) => this.#notThere(this.#first(tenant), node),
       replicaOf: (tenant) => this.#replicaOf(tenant),
+      confirmed: (tenant) => this.#confirmed(tenant),
       dividedOf: (tenant) => this.#divided.get(tenant),
       seenOf: (tenant) => this.#seenOf(tenant),
       boundsOf: (tenant, name) => options.tables.get(keptName({ tenant, name }))?.readBounds,
@@ -298,6 +299,13 @@ export class ClusterSeries {
     const [pod, log] = [this.#groups.pod(group), this.#groups.log(group)];
     if (pod === undefined || log === undefined) return undefined;
     return { group, log, isWithin: (bounds) => pod.isWithin(bounds) };
+  }
+
+  async #confirmed(tenant: number): Promise<number> {
+    const pod = this.podOf(tenant);
+    if (pod === undefined) throw new NotLeaderError(0);
+    await pod.leading();
+    return pod.appliedIndex;
   }
 
   #seenOf(tenant: number): { group: number; index: number }[] {

@@ -9,7 +9,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { ClusterLink, LinkContext } from '../../../cluster-links/cluster-link.ts';
 import { ClusterListener } from '../../../cluster-links/cluster-listener.ts';
 import { dialLink } from '../../../cluster-links/dial.ts';
-import { OutcomeUnknownError } from '../../../contracts/series-store.ts';
+import { NotLeaderError, OutcomeUnknownError } from '../../../contracts/series-store.ts';
 import { MemorySeriesStore } from '../http/testing/memory-series-store.ts';
 import { PeopleAuthenticator } from '../http/testing/people-authenticator.ts';
 import { InfluxServer } from '../http/server.ts';
@@ -30,6 +30,9 @@ class Node {
   /** To other nodes. */
   readonly links: ClusterLink[] = [];
   beforeForwarding = (): void => {};
+  /** Where it leads. */
+  confirmed = (): Promise<number> => Promise.resolve(1);
+  notThere = (): void => {};
   requests = 0;
 
   constructor(number: number) {
@@ -56,6 +59,8 @@ class Node {
         this.beforeForwarding();
         return this.leader;
       },
+      notThere: () => this.notThere(),
+      confirmed: () => this.confirmed(),
       waitMs: () => 2000,
       knowsIdentities: () => true,
     });
@@ -351,5 +356,38 @@ test.each(['small', 'large'])(
       for (const link of first.links.slice(1)) link.close();
     };
     expect((await post(first, write, body)).status).toBe(204);
+  },
+);
+
+// A process that was stopped for a while may not have heard of the next leader, nor of what that one has made.
+const deposed = {
+  'that is asked': ([first, second]: readonly Node[]) => {
+    first!.leader = 'here';
+    first!.confirmed = () => {
+      first!.leader = second!.place;
+      return Promise.reject(new NotLeaderError(0));
+    };
+    return second!;
+  },
+  'that another node asks': ([first, second]: readonly Node[]) => {
+    first!.store.change({ kind: 'createDatabase', database: 'db' });
+    second!.store.change({ kind: 'dropDatabase', database: 'db' });
+    first!.leader = second!.place;
+    second!.confirmed = () => Promise.reject(new NotLeaderError(0));
+    first!.notThere = () => (first!.leader = 'here');
+    return first!;
+  },
+};
+
+test.each(Object.entries(deposed))(
+  'a node %s and does not know that it leads no more has the next leader asked',
+  async (_, depose) => {
+    const [first] = await start();
+    const next = depose(nodes);
+    const written = await post(first, write, 'm v=1 1');
+    expect([written.status, written.text]).toEqual([204, '']);
+    depose(nodes);
+    expect(await count(first)).toBe(1);
+    expect(await count(next)).toBe(1);
   },
 );

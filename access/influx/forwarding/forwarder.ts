@@ -8,7 +8,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { LinkContext } from '../../../cluster-links/cluster-link.ts';
 import type { dialLink } from '../../../cluster-links/dial.ts';
 import type { ReplicaLog } from '../../../contracts/local-pod.ts';
-import { NotLeaderError, OutcomeUnknownError } from '../../../contracts/series-store.ts';
+import {
+  type AppliedState,
+  isAppliedState,
+  NotLeaderError,
+  OutcomeUnknownError,
+} from '../../../contracts/series-store.ts';
 import type { ReadBounds } from '../../../universal-row/command.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import {
@@ -59,6 +64,11 @@ interface ForwarderOptions {
   /** The node could not be reached, or does not lead. */
   notThere?: (tenant: number, node: number) => void;
   replicaOf?: (tenant: number) => SeriesReplicaHere | undefined;
+  /**
+   * Of a tenant whose time series are in one group: resolves to the last entry of its log that the replica here has applied, once that
+   * certainly leads. Rejects with `NotLeaderError`.
+   */
+  confirmed?: (tenant: number) => Promise<number>;
   /** The tenant's time series where they are in several groups; absent, or undefined, where they are in one. */
   dividedOf?: (tenant: number) => DividedSeries | undefined;
   /** For each group of the tenant: the last entry of its log that answers of this process may have seen. */
@@ -139,6 +149,15 @@ export class Forwarder {
     return session === undefined || catchUp(session, replica.group, replica.log);
   }
 
+  /**
+   * Resolves once the replica here certainly has all that was committed before the call, to what reads may be answered from. Rejects with
+   * `NotLeaderError`.
+   */
+  async confirm(tenant: number): Promise<AppliedState | undefined> {
+    const atLeast = await this.#options.confirmed?.(tenant);
+    return atLeast === undefined ? undefined : { atLeast };
+  }
+
   /** Decides between forwarding exchanges whole (undefined) and asking all groups from this node. */
   dividedOf(tenant: number): DividedSeries | undefined {
     return this.#options.dividedOf?.(tenant);
@@ -146,7 +165,7 @@ export class Forwarder {
 
   /** Bounds of the reads of an exchange; undefined where they must show the latest state. */
   boundsOf({ reads, parameters }: Exchange, tenant: number): ReadBounds | undefined {
-    if (reads === 'strong') return undefined;
+    if (reads === 'strong' || isAppliedState(reads)) return undefined;
     return reads ?? this.#options.boundsOf?.(tenant, parameters.get('db'));
   }
 

@@ -2,7 +2,7 @@
 // which by the node that leads.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { isFinal, UnavailableError } from '../../../contracts/series-store.ts';
+import { isFinal, NotLeaderError, UnavailableError } from '../../../contracts/series-store.ts';
 import type { Clock } from '../../../universal-row/environment.ts';
 import { offered, repeated } from '../../../universal-row/series/batch-identity.ts';
 import { type DividedSeries, type Forwarder, notLeading } from '../forwarding/forwarder.ts';
@@ -22,6 +22,9 @@ interface ClusterExchangesOptions {
   readonly clock: Clock;
 }
 
+/** `answered`: by another node, or with its refusal; `copy`: the replica here is read, within the bounds of the exchange; `here`: this node leads. */
+type Place = 'answered' | 'copy' | 'here';
+
 /** Size of points kept while they are offered to one leader after another. */
 const maxHeldBytes = 1024 * 1024;
 const retryMs = 25;
@@ -36,7 +39,8 @@ export class ClusterExchanges {
   async run(exchange: Exchange, caller: Caller, route: Route, isForwarded: boolean): Promise<void> {
     const { forwarder } = this.#options;
     const { handle } = route.action as { handle: Handle };
-    const divided = isForwarded ? undefined : forwarder.dividedOf(caller.space.number);
+    const tenant = caller.space.number;
+    const divided = isForwarded ? undefined : forwarder.dividedOf(tenant);
     if (divided !== undefined && (await this.#isGathered(exchange, caller, route, divided))) return;
     if (
       divided === undefined &&
@@ -46,10 +50,54 @@ export class ClusterExchanges {
     ) {
       return await this.#writeSomewhere(exchange, handle, caller);
     }
-    if (!forwarder.leads(caller.space.number)) {
-      if (await this.#isElsewhere(exchange, caller, route, isForwarded)) return;
+    const until = forwarder.deadline();
+    for (;;) {
+      const place = forwarder.leads(tenant)
+        ? 'here'
+        : await this.#elsewhere(exchange, caller, route, isForwarded);
+      if (place === 'answered') return;
+      if (place === 'copy') break;
+      try {
+        if (route.name === 'write') return await this.#writeHere(exchange, handle, caller);
+        await this.#confirm(exchange, tenant);
+        break;
+      } catch (error) {
+        const mayGoOn = error instanceof NotLeaderError && !exchange.isGiven && exchange.isOpen;
+        if (!mayGoOn || performance.now() > until) return this.#fail(exchange, route, error);
+        exchange.giveUpAdmission();
+        if (isForwarded) return exchange.reply(notLeading);
+      }
+      await pause(retryMs);
     }
     await handle(exchange, caller);
+  }
+
+  /** Clients of queries want failures in the form that they asked for. */
+  #fail(exchange: Exchange, { hasForm }: Route, error: unknown): void {
+    if (!hasForm) throw error;
+    this.#options.queries.fail(exchange, asHttpError(error) ?? error);
+  }
+
+  /**
+   * Makes sure that this node leads: one that was stopped for a while may not have heard of the next leader, nor of what that one has
+   * changed. Rejects with `NotLeaderError`.
+   */
+  async #confirm(exchange: Exchange, tenant: number): Promise<void> {
+    const { forwarder } = this.#options;
+    const state = await forwarder.confirm(tenant);
+    // In other partitions there may be more.
+    if (forwarder.dividedOf(tenant) === undefined) exchange.reads = state ?? exchange.reads;
+  }
+
+  /** Rejects with `NotLeaderError` where the database or policy is unknown because this node leads no more. */
+  async #writeHere(exchange: Exchange, handle: Handle, caller: Caller): Promise<void> {
+    try {
+      await handle(exchange, caller);
+    } catch (error) {
+      if (!isNotFound(error) || exchange.isGiven) throw error;
+      await this.#options.forwarder.confirm(caller.space.number);
+      throw error;
+    }
   }
 
   /**
@@ -81,8 +129,7 @@ export class ClusterExchanges {
         await divided.refresh();
       }
     } catch (error) {
-      if (!route.hasForm) throw error;
-      queries.fail(exchange, asHttpError(error) ?? error);
+      this.#fail(exchange, route, error);
       return true;
     }
     await handle(exchange, caller);
@@ -108,7 +155,7 @@ export class ClusterExchanges {
       return await handle(exchange, caller);
     } catch (error) {
       // A database that another node has just made may not be known here yet.
-      if (!(error instanceof HttpError) || !error.message.includes('not found')) throw error;
+      if (!isNotFound(error)) throw error;
     }
     this.#markRepeated(exchange);
     exchange.giveUpAdmission();
@@ -137,7 +184,7 @@ export class ClusterExchanges {
         if (!forwarder.leads(tenant) && (await forwarder.forward(exchange, tenant, until))) return;
         exchange.metering = metering;
         exchange.identity = offered(exchange.identity);
-        return await handle(exchange, caller);
+        return await this.#writeHere(exchange, handle, caller);
       } catch (error) {
         exchange.giveUpAdmission();
         const isOver = performance.now() > until || !exchange.isOpen;
@@ -148,33 +195,31 @@ export class ClusterExchanges {
     }
   }
 
-  /** Whether another node answers it, or has to be asked. */
-  async #isElsewhere(
+  /** Where this node does not lead, or did not when it was asked. */
+  async #elsewhere(
     exchange: Exchange,
     caller: Caller,
     route: Route,
     isForwarded: boolean,
-  ): Promise<boolean> {
+  ): Promise<Place> {
     if (isForwarded) {
       exchange.reply(notLeading);
-      return true;
+      return 'answered';
     }
     const { forwarder, queries } = this.#options;
     try {
       // Parameters and credentials may be in it; then it goes on as it was read.
       if (route.hasForm) await queries.readForm(exchange);
-      if (route.hasForm && (await this.#mayReadHere(exchange, caller))) return false;
+      if (route.hasForm && (await this.#mayReadHere(exchange, caller))) return 'copy';
       const { metering } = exchange;
       // The other node charges the request.
       exchange.metering = undefined;
-      if (await forwarder.forward(exchange, caller.space.number)) return true;
+      if (await forwarder.forward(exchange, caller.space.number)) return 'answered';
       exchange.metering = metering;
-      return false;
+      return 'here';
     } catch (error) {
-      // Clients of queries want failures in the form that they asked for.
-      if (!route.hasForm) throw error;
-      queries.fail(exchange, asHttpError(error) ?? error);
-      return true;
+      this.#fail(exchange, route, error);
+      return 'answered';
     }
   }
 
@@ -186,4 +231,8 @@ export class ClusterExchanges {
     counters.queriesReadHere++;
     return true;
   }
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof HttpError && error.message.includes('not found');
 }

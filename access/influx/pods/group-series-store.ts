@@ -62,8 +62,8 @@ type Place = LocalReplica | RemoteSeriesStore;
 interface Refreshed {
   readonly number: number;
   readonly place: Place | undefined;
-  /** Until when its databases go before those of all others, as `performance.now`. */
-  readonly until: number;
+  /** Last entry of the log that these databases may have in them. */
+  readonly index: number;
 }
 
 type MeasurementOf = SeriesSelection & { measurement: string };
@@ -71,8 +71,6 @@ type MeasurementOf = SeriesSelection & { measurement: string };
 /** Replica ids tell their node. */
 const replicasPerNode = 2 ** 20;
 const retryMs = 50;
-/** Longer than a request takes from the refresh to its look at the databases. */
-const refreshedMs = 1000;
 const noLimit = (): number => 0;
 /** Attempts that follow a hint at once. */
 const maxHops = 2;
@@ -112,7 +110,7 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
   #seenHere = 0;
   #refreshes = 0;
   /** Whose databases were brought up to date last, and by which refresh. */
-  #refreshed: Refreshed = { number: 0, place: undefined, until: 0 };
+  #refreshed: Refreshed = { number: 0, place: undefined, index: 0 };
   /** The node that led last; 0 for none or this one. */
   #lastLeader = 0;
   #isClosed = false;
@@ -230,13 +228,14 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
   // ---- databases
 
   /**
-   * For a moment, what was brought up to date last: a replica that was opened just now may have nothing yet, and a leader that
-   * was elected just now may not have told its databases.
+   * What was brought up to date last, until the replica here has that, too: it may have been opened just now, and a leader that was
+   * elected just now may not have told its databases.
    */
   #databases(): DatabaseSource & Pick<SeriesStore, 'database'> {
     const local = this.#options.local();
-    const { place, until } = this.#refreshed;
-    if (performance.now() < until && (place === local || this.#isKnown(place))) return place!;
+    const { place, index } = this.#refreshed;
+    const isHere = local !== undefined && local.appliedIndex >= index;
+    if (!isHere && this.#isKnown(place)) return place;
     if (local !== undefined) return local;
     let remote: RemoteSeriesStore | undefined;
     try {
@@ -250,7 +249,7 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
     return noDatabases;
   }
 
-  #isKnown(place: Place | undefined): boolean {
+  #isKnown(place: Place | undefined): place is RemoteSeriesStore {
     for (const remote of this.#remotes.values()) if (remote === place) return remote.hasCatalog;
     return false;
   }
@@ -279,9 +278,8 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
     return this.#atLeader(
       true,
       async (place) => {
-        await refreshed(place);
-        const until = performance.now() + refreshedMs;
-        if (number > this.#refreshed.number) this.#refreshed = { number, place, until };
+        const index = await refreshed(place);
+        if (number > this.#refreshed.number) this.#refreshed = { number, place, index };
       },
       (attempts) => this.#reader(attempts),
     );
@@ -411,8 +409,12 @@ const noDatabases: DatabaseSource & Pick<SeriesStore, 'database'> = {
   database: () => undefined,
 };
 
-/** A strong read of nothing: the catalog includes all changes that were committed before. */
-async function refreshed(place: Place): Promise<void> {
-  if (place instanceof RemoteSeriesStore) await place.refresh();
-  else await whenFinished(place.measurements({ database: '', reads: 'strong' }));
+/**
+ * A strong read of nothing: the catalog includes all changes that were committed before. Resolves to the last entry of the log
+ * that it may have in it.
+ */
+async function refreshed(place: Place): Promise<number> {
+  if (place instanceof RemoteSeriesStore) return await place.refresh();
+  await whenFinished(place.measurements({ database: '', reads: 'strong' }));
+  return place.appliedIndex;
 }

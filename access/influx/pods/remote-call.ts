@@ -13,8 +13,8 @@ interface RemoteCallOptions<T> {
   link: SeriesLink;
   /** The request changes data: without an answer its outcome is unknown. */
   changes: boolean;
-  /** Reads the answer behind its ending. */
-  done: (reader: WireReader) => T;
+  /** Reads the answer behind its ending. `applied`: the log index that it may reflect. */
+  done: (reader: WireReader, applied: number) => T;
   /** Reads one part of the answer. */
   part?: ((reader: WireReader) => void) | undefined;
   /** Receives the log index that the answer may reflect. */
@@ -59,7 +59,7 @@ export class RemoteCall<T> implements StreamUser {
   }
 
   done(reader: WireReader, applied: number): void {
-    const value = this.#options.done(reader);
+    const value = this.#options.done(reader, applied);
     reader.done();
     this.#options.saw(applied);
     this.#over();

@@ -23,6 +23,7 @@ import {
   LateDeletionError,
   OutcomeUnknownError,
   type ScanRequest,
+  isAppliedState,
   type SeriesReads,
   type SeriesScan,
   type SeriesSelection,
@@ -112,11 +113,16 @@ export class RemoteSeriesStore implements SeriesStore, DatabaseSource {
     return this.#catalog.byName.get(name);
   }
 
-  /** Resolves when `databases` includes all changes that were answered before. */
-  async refresh(): Promise<void> {
-    await this.#ask(this.#begin(RequestKind.refresh), false, () => undefined);
+  /**
+   * Resolves when `databases` includes all changes that were answered before, to the last entry of the log that may be in
+   * them.
+   */
+  async refresh(): Promise<number> {
+    const request = this.#begin(RequestKind.refresh);
+    const index = await this.#ask(request, false, (_, applied) => applied);
     // The node may have opened its replica only now.
     if (!this.#catalog.isFollowed) throw new UnreachableError();
+    return index;
   }
 
   /** The databases as of now, without the properties in force. */
@@ -284,7 +290,8 @@ export class RemoteSeriesStore implements SeriesStore, DatabaseSource {
   }
 
   #saw(reads: SeriesReads | undefined): (applied: number) => void {
-    const session = reads === undefined || reads === 'strong' ? undefined : reads.session;
+    const isBounded = reads !== undefined && reads !== 'strong' && !isAppliedState(reads);
+    const session = isBounded ? reads.session : undefined;
     return (applied) => {
       this.seenIndex = Math.max(this.seenIndex, applied);
       session?.saw(this.#options.group, applied);
@@ -294,7 +301,7 @@ export class RemoteSeriesStore implements SeriesStore, DatabaseSource {
   #call<T>(
     writer: WireWriter,
     changes: boolean,
-    done: (reader: WireReader) => T,
+    done: (reader: WireReader, applied: number) => T,
     part?: (reader: WireReader) => void,
     reads?: SeriesReads,
   ): RemoteCall<T> {
@@ -305,7 +312,11 @@ export class RemoteSeriesStore implements SeriesStore, DatabaseSource {
     return call;
   }
 
-  #ask<T>(writer: WireWriter, changes: boolean, done: (reader: WireReader) => T): Promise<T> {
+  #ask<T>(
+    writer: WireWriter,
+    changes: boolean,
+    done: (reader: WireReader, applied: number) => T,
+  ): Promise<T> {
     return this.#call(writer, changes, done).answer;
   }
 
@@ -313,7 +324,7 @@ export class RemoteSeriesStore implements SeriesStore, DatabaseSource {
   *#asked<T>(
     writer: WireWriter,
     changes: boolean,
-    done: (reader: WireReader) => T,
+    done: (reader: WireReader, applied: number) => T,
     part?: (reader: WireReader) => void,
     reads?: SeriesReads,
   ): Slices<T> {
