@@ -28,6 +28,8 @@ export function seriesPartitionsOf({ disk, directory, wanted }: CountOptions): n
   const undivided = disk.list(directory).includes('data') ? 1 : undefined;
   const recorded = recordedPartitions(disk, directory) ?? undivided;
   if (recorded !== undefined) {
+    // An earlier process may have ended before it had synced the record's name.
+    disk.syncDirectory(directory);
     if (wanted === 0 || wanted === recorded) return recorded;
     throw new Error(
       `influx.partitions is ${wanted}, and the time series of ${directory} are in ${counted(recorded)}: the number is fixed when a data directory is made`,

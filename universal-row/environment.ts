@@ -25,6 +25,7 @@ export const systemRng: Rng = { next: () => Math.random() };
  * or relative to the process. Every failure is a `NodeJS.ErrnoException` with its `code`.
  */
 export interface Disk {
+  /** With those above it that are missing. Its name is durable once the directory above is synced. */
   makeDirectory(path: string): void;
   /** File names in a directory, sorted; [] when it does not exist. */
   list(path: string): string[];

@@ -12,6 +12,7 @@
 import { crc32 } from 'node:zlib';
 import { join } from 'node:path';
 import { equalPart } from './fair-share.ts';
+import { makeDurableDirectory } from '../../universal-row/durable-names.ts';
 import type { Disk, DiskFile } from '../../universal-row/environment.ts';
 
 export interface LogRecord {
@@ -65,7 +66,7 @@ export class LineLog<R extends LogRecord> {
   static open<R extends LogRecord>(options: LineLogOptions<R>): LineLog<R> {
     const log = new LineLog<R>(options);
     const { disk, directory, name } = options;
-    disk.makeDirectory(directory);
+    makeDurableDirectory(disk, directory);
     const pattern = new RegExp(`^${name}-(\\d{12,16})\\.log$`);
     for (const file of disk.list(directory)) {
       const [, first] = pattern.exec(file) ?? [];
@@ -73,6 +74,8 @@ export class LineLog<R extends LogRecord> {
         log.#files.push({ path: join(directory, file), first: Number(first) });
       }
     }
+    // An earlier process may have ended before it had synced the name of its last file.
+    if (log.#files.length > 0) disk.syncDirectory(directory);
     log.#files.sort((a, b) => a.first - b.first);
     log.#goOn();
     return log;

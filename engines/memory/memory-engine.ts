@@ -2,6 +2,7 @@
 // no read faults. With a directory, a checkpoint is a snapshot file in it, and the log has the changes since.
 
 import { assert } from '../../universal-row/assert.ts';
+import { syncDirectoryAsync } from '../../universal-row/durable-names.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import type { Clock, Disk } from '../../universal-row/environment.ts';
 import { AppliedIndexes, localGroup } from '../applied-indexes.ts';
@@ -61,6 +62,8 @@ export class MemoryEngine implements Engine {
     if (this.#disk === undefined || this.#directory === undefined) return;
     const newest = newestSnapshot(this.#disk, this.#directory);
     if (newest === 0) return;
+    // The log goes by it.
+    await syncDirectoryAsync(this.#disk, this.#directory);
     this.#diskBytes = readSnapshot(
       this.#disk,
       this.#directory,

@@ -14,6 +14,7 @@
 // unless the disk damaged it. That is an error, never a reason to start from an older one.
 
 import { crc32 } from 'node:zlib';
+import { makeDurableDirectory } from '../../universal-row/durable-names.ts';
 import type { Disk, DiskFile } from '../../universal-row/environment.ts';
 import type { AppliedIndexes } from '../applied-indexes.ts';
 
@@ -48,7 +49,7 @@ export async function writeSnapshot(
   applied: AppliedIndexes,
   batches: AsyncIterable<Buffer>,
 ): Promise<number> {
-  disk.makeDirectory(directory);
+  makeDurableDirectory(disk, directory);
   const number = applied.hasOthers
     ? Math.max(newestSnapshot(disk, directory) + 1, applied.local)
     : applied.local;

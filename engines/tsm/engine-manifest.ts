@@ -6,10 +6,10 @@
 // the disk damaged it. Shards that it does not list are leftovers.
 
 import { crc32 } from 'node:zlib';
+import { syncDirectoryAsync } from '../../universal-row/durable-names.ts';
 import type { Disk } from '../../universal-row/environment.ts';
 import type { CatalogState } from './catalog.ts';
 import { CorruptFileError } from './parts.ts';
-import { syncingDirectory } from './sliced-work.ts';
 
 export interface EngineState {
   /** Log entries up to this one are in here and in the shards listed. */
@@ -69,7 +69,7 @@ export async function writeEngineManifest(
     file.close();
   }
   // The shards that it lists are there before it is.
-  await syncingDirectory(disk, directory).later();
+  await syncDirectoryAsync(disk, directory);
   disk.rename(path, `${directory}/${fileName}`);
-  await syncingDirectory(disk, directory).later();
+  await syncDirectoryAsync(disk, directory);
 }

@@ -1,6 +1,7 @@
 // Work that is done in slices between other things. Where the work has to wait for the disk it
 // yields that, and its runner decides whether to block or to run other work and resume later.
 
+import { syncDirectoryAsync } from '../../universal-row/durable-names.ts';
 import type { Clock, Disk, DiskFile } from '../../universal-row/environment.ts';
 
 /** Something that the disk takes its time for. */
@@ -19,14 +20,7 @@ export function syncing(file: DiskFile): DiskWait {
 export function syncingDirectory(disk: Disk, path: string): DiskWait {
   return {
     now: () => disk.syncDirectory(path),
-    later: async () => {
-      const directory = disk.open(path, 'read');
-      try {
-        await directory.sync();
-      } finally {
-        directory.close();
-      }
-    },
+    later: () => syncDirectoryAsync(disk, path),
   };
 }
 

@@ -26,13 +26,20 @@ function ticking(): Clock {
 
 describe('reopening', () => {
   /** Points, deletions, checkpoints and flushes at random; `fate` says how each life ends. */
-  async function live(seed: number, fate: 'close' | 'crash'): Promise<void> {
+  async function live(seed: number, fate: 'close' | 'kill' | 'crash'): Promise<void> {
     const rng = seeded(seed);
     const below = (n: number): number => Math.floor(rng.next() * n);
     const trial = new EngineTrial(new FaultyDisk({ rng }), { headBytes: 64 * 1024 });
     await trial.engine.open();
     trial.change({ kind: 'createDatabase', database: 'd' });
     const model = new Map<string, Map<bigint, string>>();
+    /** The log has nothing from before this entry. */
+    let kept = 0;
+    const reopen = async (how: typeof fate): Promise<void> => {
+      const index = await trial.reopen(how);
+      expect(index).toBeGreaterThanOrEqual(kept);
+      kept = index;
+    };
     const timeAt = (n: number): bigint => BigInt(n % 3) * week + BigInt(n);
     const check = (): void => {
       const expected = [...model]
@@ -73,15 +80,27 @@ describe('reopening', () => {
       } else if (what === 9) {
         const index = trial.log.length;
         expect(await trial.engine.checkpoint()).toBe(index);
+        kept = index;
       } else if (what === 10) {
         while (trial.engine.background(5)) check();
-      } else await trial.reopen(fate);
+      } else if (fate !== 'kill') await reopen(fate);
+      else {
+        let calls = below(30);
+        trial.disk.fault = () => (calls-- <= 0 ? 'EIO' : undefined);
+        await trial.engine.checkpoint().catch(() => {});
+        await reopen('kill');
+        if (below(2) === 0) await reopen('crash');
+      }
       check();
     }
   }
 
   test.each(Array.from({ length: 20 }, (_, n) => n + 1))('as it was, seed %i', (seed) =>
     live(seed, 'close'),
+  );
+  test.each(Array.from({ length: 20 }, (_, n) => n + 1))(
+    'after kills in checkpoints and power cuts, seed %i',
+    (seed) => live(seed, 'kill'),
   );
   test.each(Array.from({ length: 20 }, (_, n) => n + 1))('after a power cut, seed %i', (seed) =>
     live(seed, 'crash'),

@@ -5,6 +5,7 @@
 // and a directory for each shard. A shard may hold later entries: replaying them ends in the same
 // state. Files of shards that are dropped stay until a manifest without them is written.
 
+import { makeDurableDirectory, syncDirectoryAsync } from '../../universal-row/durable-names.ts';
 import { type Clock, type Disk, systemClock } from '../../universal-row/environment.ts';
 import type { RecordBatchWriter } from '../../universal-row/record-batch.ts';
 import type { MaintenanceSlices } from '../../contracts/maintenance-slices.ts';
@@ -178,9 +179,11 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
   // ---- life
 
   async open(): Promise<void> {
-    this.#disk.makeDirectory(this.#directory);
+    makeDurableDirectory(this.#disk, this.#directory);
     const state = readEngineManifest(this.#disk, this.#directory);
     if (state !== undefined) {
+      // The log and the files of older shards go by it.
+      await syncDirectoryAsync(this.#disk, this.#directory);
       this.catalog = Catalog.load(state.catalog);
       this.#appliedIndex = state.appliedIndex;
       this.#era = state.era;

@@ -15,7 +15,6 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
@@ -23,6 +22,8 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { realDisk } from '../../storage-node/disk/real-disk.ts';
+import { makeDurableDirectory } from '../../universal-row/durable-names.ts';
 import { ExitError } from './exit-error.ts';
 import { closeToOthers } from './private-files.ts';
 
@@ -52,7 +53,9 @@ export class DataDirectory {
   /** Makes the directory if need be and locks it. Throws `ExitError` when it cannot be ours. */
   static open(path: string): DataDirectory {
     try {
-      mkdirSync(path, { recursive: true, mode: 0o700 });
+      makeDurableDirectory(realDisk, path);
+      // The names in it may be those of a process that ended before it had synced them.
+      realDisk.syncDirectory(path);
     } catch (error) {
       throw new ExitError(`cannot make the data directory: ${messageOf(error)} (--data-dir)`);
     }
@@ -81,7 +84,7 @@ export class DataDirectory {
 
   markClean(): void {
     rmSync(this.file('unclean'), { force: true });
-    syncDirectory(this.path);
+    realDisk.syncDirectory(this.path);
   }
 
   /** Writes a small file so that after a crash it is there whole or not at all. */
@@ -186,16 +189,7 @@ export function writeDurably(directory: string, name: string, text: string): voi
     closeSync(fd);
   }
   renameSync(temporary, join(directory, name));
-  syncDirectory(directory);
-}
-
-function syncDirectory(path: string): void {
-  const fd = openSync(path, 'r');
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
+  realDisk.syncDirectory(directory);
 }
 
 function messageOf(error: unknown): string {

@@ -14,6 +14,7 @@ import {
 } from '../../storage-node/series-partitions.ts';
 import { openSeriesPod } from '../../storage-node/series-pod-host.ts';
 import type { SeriesPod } from '../../storage-node/series-pod.ts';
+import { makeDurableDirectory } from '../../universal-row/durable-names.ts';
 import { podIds } from './pod-ids.ts';
 
 type PodOptions = Parameters<typeof openSeriesPod>[0];
@@ -36,12 +37,12 @@ export class LocalSeries {
 
   static async open(options: LocalSeriesOptions): Promise<LocalSeries> {
     const { disk, directory, partitions: wanted, newEngine, report } = options;
-    disk.makeDirectory(directory);
+    makeDurableDirectory(disk, directory);
     const count = seriesPartitionsOf({ disk, directory, wanted });
     const pods: SeriesPod[] = [];
     for (let partition = 0; partition < count; partition++) {
       const own = seriesPartitionDirectory(directory, partition);
-      if (partition > 0) disk.makeDirectory(own);
+      if (partition > 0) makeDurableDirectory(disk, own);
       const pod = await openSeriesPod({
         ...options,
         engine: newEngine(`${own}/data`, count),

@@ -13,6 +13,7 @@ import type {
   NodeDefinition,
   ReplicaStatus,
 } from '../../contracts/cluster.ts';
+import { makeDurableDirectory } from '../../universal-row/durable-names.ts';
 import type { Disk } from '../../universal-row/environment.ts';
 import { nextMemberStep } from '../../storage-node/group-members.ts';
 import {
@@ -103,6 +104,11 @@ const memberStepMs = 250;
 /** How long a request waits for a leader of its data before it is refused, as while a new one is elected. */
 export const leaderWaitMs = 5000;
 
+/** Of the replicas' directories. */
+function rootIn(directory: string): string {
+  return join(directory, 'groups');
+}
+
 export class PlaneGroups<P extends ReplicaPod> {
   readonly listener: LinkListener;
   readonly context: LinkContext;
@@ -129,6 +135,10 @@ export class PlaneGroups<P extends ReplicaPod> {
     };
     const listener = await machine.listen(context, { host, port }, report);
     const transport = new TcpTransport({ listener, context, dial: machine.dial });
+    const root = rootIn(directory);
+    makeDurableDirectory(machine.disk, root);
+    // An earlier process may have ended before it had synced the directory of a replica.
+    machine.disk.syncDirectory(root);
     const maxEntryBytes = entryBytesFor(data.maxWriteBytes);
     const { limits, ...others } = machine.raftOptions();
     const raft = await RaftHost.open({
@@ -335,7 +345,7 @@ export class PlaneGroups<P extends ReplicaPod> {
   }
 
   get #root(): string {
-    return join(this.#options.directory, 'groups');
+    return rootIn(this.#options.directory);
   }
 
   /** Another replica of the same group begins with nothing. */
@@ -348,7 +358,7 @@ export class PlaneGroups<P extends ReplicaPod> {
     const { group } = definition;
     const directory = this.#directoryOf(group, replica);
     const { disk } = this.machine;
-    disk.makeDirectory(directory);
+    if (!disk.exists(directory)) makeDurableDirectory(disk, directory);
     const opened = await open({
       ...{ definition, replica, directory, disk, raft: this.#raft.pod },
       report: (level, message, fields) => report(level, message, { group, ...fields }),

@@ -11,6 +11,7 @@ import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import type { Pod } from '../../storage-node/pod.ts';
 import { openPod } from '../../storage-node/pod-host.ts';
 import type { TableRulesByNumber } from '../../storage-node/table-rules.ts';
+import { makeDurableDirectory } from '../../universal-row/durable-names.ts';
 import { systemClock, systemRng } from '../../universal-row/environment.ts';
 import type { LiveConfig } from '../settings/live-config.ts';
 import type { ClusterRows } from './cluster-rows.ts';
@@ -120,7 +121,7 @@ export class RedisPods {
     if (this.cluster !== undefined || this.byModel.has(model)) return;
     const { live, report, fatal } = this.#options;
     const directory = resolve(live.get('data-dir'), 'redis', model);
-    realDisk.makeDirectory(directory);
+    makeDurableDirectory(realDisk, directory);
     const pod = await openPod({
       ...this.podOptions(model),
       engine: await this.newEngine(model, join(directory, 'data')),

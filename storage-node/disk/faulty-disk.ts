@@ -2,7 +2,8 @@
 //
 //   - each 512-byte sector of a file is, after a power cut, as it was at its last sync or after any
 //     one of the later writes to it; each sector by itself, in no order; the file's length likewise
-//   - each name made, changed or removed since the directory's last sync is kept or forgotten
+//   - each name made, changed or removed in a directory since its last sync is kept or forgotten, that of a directory
+//     with all that is in it
 //   - writes can meet a full disk (`capacityBytes`), leaving a part of the bytes behind
 //   - any call can fail on demand (`fault`), and syncs can be held up (`stallSyncs`)
 //
@@ -135,12 +136,20 @@ class Inode {
 }
 
 type NameChange =
+  | { kind: 'directory'; path: string }
   | { kind: 'link'; path: string; inode: Inode }
   | { kind: 'rename'; from: string; to: string }
   | { kind: 'unlink'; path: string };
 
+/** A sync of this directory makes it durable. */
+function directoryOf(change: NameChange): string {
+  return dirname(change.kind === 'rename' ? change.to : change.path);
+}
+
 function applyName(names: Map<string, Inode>, change: NameChange): void {
   switch (change.kind) {
+    case 'directory':
+      break;
     case 'link':
       names.set(change.path, change.inode);
       break;
@@ -182,11 +191,21 @@ export class FaultyDisk implements Disk {
 
   /** The disk after a power cut at this moment. Users of this object get EIO. */
   crash(): FaultyDisk {
-    return this.#successor((next) => {
+    return this.#successor((next, directories) => {
       const names = new Map(this.#syncedNames);
-      for (const change of this.#unsyncedNames)
+      const lost: string[] = [];
+      for (const change of this.#unsyncedNames) {
         if (pick(this.rng, 2) === 0) applyName(names, change);
-      for (const [path, inode] of names) next.set(path, inode.afterCrash(this.rng));
+        else if (change.kind === 'directory') lost.push(change.path);
+      }
+      const isLost = (path: string): boolean =>
+        lost.some((directory) => path === directory || path.startsWith(`${directory}/`));
+      for (const directory of directories) if (isLost(directory)) directories.delete(directory);
+      for (const [path, inode] of names) {
+        if (isLost(path)) continue;
+        next.set(path, inode.afterCrash(this.rng));
+        for (let at = dirname(path); !directories.has(at); at = dirname(at)) directories.add(at);
+      }
     });
   }
 
@@ -233,7 +252,10 @@ export class FaultyDisk implements Disk {
   }
 
   makeDirectory(path: string): void {
-    for (let at = path; !this.#directories.has(at); at = dirname(at)) this.#directories.add(at);
+    for (let at = path; !this.#directories.has(at); at = dirname(at)) {
+      this.#directories.add(at);
+      if (at !== dirname(at)) this.#unsyncedNames.push({ kind: 'directory', path: at });
+    }
   }
 
   list(path: string): string[] {
@@ -254,7 +276,7 @@ export class FaultyDisk implements Disk {
     let inode = this.#names.get(path);
     if (inode === undefined && mode === 'read') {
       if (!this.#directories.has(path)) throw diskError('ENOENT', 'open', path);
-      return new FaultyFile(this, path, new Inode(), () => this.#settleNames());
+      return new FaultyFile(this, path, new Inode(), () => this.#settleNames(path));
     }
     if (inode === undefined) {
       this.check('create', path);
@@ -294,7 +316,7 @@ export class FaultyDisk implements Disk {
 
   syncDirectory(path: string): void {
     this.check('syncDirectory', path);
-    this.#settleNames()();
+    this.#settleNames(path)();
   }
 
   freeBytes(): number {
@@ -322,21 +344,23 @@ export class FaultyDisk implements Disk {
     if (this.#off) throw diskError('EIO', 'sync', path);
   }
 
-  #successor(fill: (names: Map<string, Inode>) => void): FaultyDisk {
+  #successor(fill: (names: Map<string, Inode>, directories: Set<string>) => void): FaultyDisk {
     const { rng, capacityBytes } = this;
     const syncTime = this.#syncTime;
     const disk = new FaultyDisk({ rng, capacityBytes, ...(syncTime && { syncTime }) });
     disk.#directories = new Set(this.#directories);
-    fill(disk.#names);
+    fill(disk.#names, disk.#directories);
     disk.#syncedNames = new Map(disk.#names);
     this.#off = true;
     this.resumeSyncs();
     return disk;
   }
 
-  /** Takes in the names there are now; the answer makes them durable. */
-  #settleNames(): () => void {
-    const changes = new Set(this.#unsyncedNames);
+  /** Takes in the names there are now in a directory; the answer makes them durable. */
+  #settleNames(directory: string): () => void {
+    const changes = new Set(
+      this.#unsyncedNames.filter((change) => directoryOf(change) === directory),
+    );
     return () => {
       this.#unsyncedNames = this.#unsyncedNames.filter((change) => {
         // A blocking sync may have overtaken this one, and dealt with it.

@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { FaultyDisk } from '../../../storage-node/disk/faulty-disk.ts';
+import { makeDurableDirectory } from '../../../universal-row/durable-names.ts';
 import type { SeriesIndex } from '../parts.ts';
 import { seeded } from '../shard/testing/seeded.ts';
 import { openSeriesIndex } from './series-index.ts';
@@ -12,6 +13,7 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])('is synced before anything relies on it (%i)
     const keys = Buffer.from(key);
     index.addSeries(keys, 0, keys.length);
   };
+  makeDurableDirectory(disk, 'data');
   const first = openSeriesIndex(disk, 'data');
   add(first, 'm,k=1');
   first.persist();

@@ -198,6 +198,7 @@ class OpenShard implements Shard {
     const isIdle = this.#active.head.rows === 0 && this.#sealed === undefined;
     // Changes after this moment may be missing from the index when that is written.
     const persistedIndex = isIdle ? this.appliedIndex : 0;
+    // After an opening this also syncs the directory, with the manifest that was found there.
     yield* this.index.persisting(this.#options.logged?.());
     const state = this.#state;
     if (persistedIndex <= state.persistedIndex && !state.hasNewTombstones) return;

@@ -22,6 +22,9 @@ export function pointFiles(disk: Disk, directory: string): string[] {
 export function removeOrphans(disk: Disk, directory: string, kept: ReadonlySet<string>): void {
   const orphans = pointFiles(disk, directory).filter((name) => !kept.has(name));
   if (disk.exists(`${directory}/${newManifestName}`)) orphans.push(newManifestName);
+  if (orphans.length === 0) return;
+  // That process may have ended before it had synced the manifest's name: the manifest before it names other files.
+  disk.syncDirectory(directory);
   for (const name of orphans) removeIfThere(disk, `${directory}/${name}`);
 }
 

@@ -20,6 +20,9 @@ const all = { from: minTime, to: maxTime };
 /** A disk that can lose power: the remaining state is another disk. */
 interface CrashableDisk extends Disk {
   crash(): CrashableDisk;
+  kill(): CrashableDisk;
+  /** Asked before each call: the code of the error with which it fails. */
+  fault: (...call: never[]) => string | undefined;
 }
 
 export class EngineTrial {
@@ -106,9 +109,10 @@ export class EngineTrial {
     return readAll(inOneGo(scan), fields);
   }
 
-  /** Closes it, or cuts the power, and reopens it with the entries of the log beyond its state. */
-  async reopen(how: 'close' | 'crash'): Promise<number> {
+  /** Closes it, kills it or cuts the power, and reopens it with the entries of the log beyond its state. */
+  async reopen(how: 'close' | 'kill' | 'crash'): Promise<number> {
     if (how === 'crash') this.disk = this.disk.crash();
+    else if (how === 'kill') this.disk = this.disk.kill();
     else await this.engine.close();
     this.cache.empty();
     this.engine = this.#newEngine();

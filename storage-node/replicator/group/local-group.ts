@@ -7,6 +7,7 @@
 // so that the end of the tick fills in the header, takes the checksum and writes, without a copy.
 
 import { assert } from '../../../universal-row/assert.ts';
+import { makeDurableDirectory } from '../../../universal-row/durable-names.ts';
 import { systemRng } from '../../../universal-row/environment.ts';
 import type { Clock, Disk, Rng } from '../../../universal-row/environment.ts';
 import { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
@@ -138,7 +139,7 @@ export class LocalGroup implements PartitionLog {
    */
   static async open(options: LocalGroupOptions): Promise<LocalGroup> {
     const { disk, directory, appliedIndex } = options;
-    disk.makeDirectory(directory);
+    makeDurableDirectory(disk, directory);
     const replay = new Replay(appliedIndex, options.apply);
     const found = await recoverLog({
       disk,

@@ -1,6 +1,7 @@
 // Batches of the engine's writes, read back from the log.
 
 import { expect, test } from 'vitest';
+import { makeDurableDirectory } from '../../../universal-row/durable-names.ts';
 import { FaultyDisk } from '../../disk/faulty-disk.ts';
 import { EntryKind, MessageType } from '../engine/frames.ts';
 import type { Message } from '../engine/frames.ts';
@@ -22,7 +23,7 @@ const ids = { cluster: 1, pod: 1 };
 const group = 7;
 
 function emptyWal(disk: FaultyDisk): Wal {
-  disk.makeDirectory(directory);
+  makeDurableDirectory(disk, directory);
   const fatal = (error: unknown): never => {
     throw error;
   };

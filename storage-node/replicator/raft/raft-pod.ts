@@ -2,6 +2,7 @@
 // periodically, `receive` for messages of other pods, and `work` at the end of each event-loop
 // tick.
 
+import { makeDurableDirectory } from '../../../universal-row/durable-names.ts';
 import { systemClock } from '../../../universal-row/environment.ts';
 import type { Clock, Disk, Rng } from '../../../universal-row/environment.ts';
 import { FrameError } from '../engine/frames.ts';
@@ -148,7 +149,7 @@ export class RaftPod {
 
   static async open(options: RaftPodOptions): Promise<RaftPod> {
     const { disk, directory, ids } = options;
-    disk.makeDirectory(directory);
+    makeDurableDirectory(disk, directory);
     removeStagings(disk, directory);
     const recovered = new Map<number, LoggedEntry[]>();
     const found = await recoverLog({

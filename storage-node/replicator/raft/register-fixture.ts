@@ -1,6 +1,7 @@
 // A state machine for tests on a real disk: registers by name. A proposal is `name=value`; a checkpoint is a file that
 // is replaced whole.
 
+import { makeDurableDirectory } from '../../../universal-row/durable-names.ts';
 import type { Disk } from '../../../universal-row/environment.ts';
 import type { ExportedState, StateMachine } from './state-machine.ts';
 
@@ -26,7 +27,7 @@ export class RegisterMachine implements StateMachine {
     this.#disk = disk;
     this.#directory = directory;
     this.#name = name;
-    disk.makeDirectory(directory);
+    makeDurableDirectory(disk, directory);
     const saved = this.#load() ?? { index: 0, registers: [] };
     this.durableIndex = saved.index;
     this.index = saved.index;

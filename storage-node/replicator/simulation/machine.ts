@@ -1,5 +1,6 @@
 // The state of a replica: the proposals applied, and a hash over them in order. Kept in one file, replaced whole.
 
+import { makeDurableDirectory } from '../../../universal-row/durable-names.ts';
 import type { Disk } from '../../../universal-row/environment.ts';
 import type { ExportedState, StateMachine } from '../raft/state-machine.ts';
 import type { Checker } from './checker.ts';
@@ -39,7 +40,7 @@ export class SimulatedMachine implements StateMachine {
     this.#replica = replica;
     this.#checker = checker;
     this.#fatal = fatal;
-    disk.makeDirectory(directory);
+    makeDurableDirectory(disk, directory);
     const path = `${directory}/${file}`;
     const found = disk.exists(path) ? this.#load(path) : { index: 0, hash: 0, ids: [] };
     this.durableIndex = found.index;

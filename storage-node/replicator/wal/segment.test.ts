@@ -1,6 +1,7 @@
 // Segments that no group needs any more.
 
 import { expect, test } from 'vitest';
+import { makeDurableDirectory } from '../../../universal-row/durable-names.ts';
 import { FaultyDisk } from '../../disk/faulty-disk.ts';
 import { Random } from '../simulation/timeline.ts';
 import { Ballast } from './ballast.ts';
@@ -12,7 +13,7 @@ const directory = '/log';
 
 function emptyWal(): Wal {
   const disk = new FaultyDisk({ rng: new Random(1) });
-  disk.makeDirectory(directory);
+  makeDurableDirectory(disk, directory);
   const fatal = (error: unknown): never => {
     throw error;
   };
