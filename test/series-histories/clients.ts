@@ -163,8 +163,13 @@ export class PointClient {
 
   /** Undefined where it was refused: the database is not there. */
   async #write(database: string, lines: readonly string[]): Promise<boolean | undefined> {
+    const { points } = this.#world;
+    const call = points.tick();
     const answer = await this.#ask('POST', `/write?db=${database}`, lines.join('\n'));
-    if (answer?.status === 404) return undefined;
+    if (answer?.status === 404) {
+      points.missing(database, call);
+      return undefined;
+    }
     return answer?.status === 204;
   }
 
@@ -239,6 +244,7 @@ export class PointClient {
     if (result === undefined) return false;
     const isGone = result.error?.includes('database not found') === true;
     if (result.error !== undefined && !isGone) return false;
+    if (isGone && !this.#isLate) points.missing(database, call);
     const found = (result.series ?? []).flatMap(({ tags, values }) =>
       values.map(([time]) => `${scope} s=${tags!['s']} ${String(time)}`),
     );
@@ -295,9 +301,17 @@ export class PointClient {
   async #change(database: string, q: string, deleted: string | undefined): Promise<void> {
     const { points } = this.#world;
     const deletion = deleted === undefined ? undefined : points.deleting(deleted);
+    const isOfDatabase = / DATABASE /.test(q);
+    const change = isOfDatabase ? points.changing(database, q.startsWith('CREATE')) : undefined;
+    const call = points.tick();
     const result = await this.#query(database, q, true);
-    if (result?.error?.includes('not found') === true) deletion?.refused();
-    else if (result !== undefined && result.error === undefined) deletion?.done();
+    if (result?.error?.includes('not found') === true) {
+      deletion?.refused();
+      if (!isOfDatabase) points.missing(database, call);
+    } else if (result !== undefined && result.error === undefined) {
+      deletion?.done();
+      change?.done();
+    }
   }
 
   /** Makes the database of points that are there all the time. */
@@ -307,8 +321,9 @@ export class PointClient {
       await timeline.sleep(50);
       if (!this.#connect()) continue;
       const path = `/query?q=${encodeURIComponent('CREATE DATABASE db')}`;
+      const change = this.#world.points.changing('db', true);
       const answer = await this.#ask('POST', path);
-      if (answer?.text === made) return;
+      if (answer?.text === made) return change.done();
     }
   }
 }

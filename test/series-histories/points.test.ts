@@ -63,3 +63,23 @@ test.each([
 ] as const)('with a deletion %s, %j may not be listed', (deletion, found) =>
   expect(() => listed(deletion, [...found])).toThrow(),
 );
+
+function missing(drop: 'before' | 'during' | 'after' | 'none'): void {
+  const points = new Points();
+  if (drop === 'before') points.changing('d', false).done();
+  points.changing('d', true).done();
+  const call = points.tick();
+  const under = drop === 'during' ? points.changing('d', false) : undefined;
+  if (drop === 'after') points.changing('d', false).done();
+  points.missing('d', call);
+  under?.done();
+}
+
+test.each(['during', 'after'] as const)(
+  'a database with a drop %s its making may be missing',
+  (drop) => missing(drop),
+);
+
+test.each(['none', 'before'] as const)('a database with a drop %s may not be missing', (drop) =>
+  expect(() => missing(drop)).toThrow(),
+);

@@ -27,6 +27,14 @@ interface Deletion {
   answer: number;
 }
 
+/** That a database is made, or dropped. */
+interface DatabaseChange {
+  readonly database: string;
+  readonly isMade: boolean;
+  readonly call: number;
+  answer: number;
+}
+
 /** Reads of a session see what its writes and earlier reads have seen, or later states. */
 export class Session {
   /** By point. */
@@ -42,6 +50,7 @@ export class Points {
   readonly #registers = new Map<string, Map<string, Cluster>>();
   readonly #events = new Map<string, Event>();
   readonly #deletions = new Set<Deletion>();
+  readonly #databases: DatabaseChange[] = [];
   readonly counts = { acknowledged: 0, unknown: 0, reads: 0, lateReads: 0, deletions: 0 };
   #time = 0;
 
@@ -138,6 +147,30 @@ export class Points {
       refused: () => this.#deletions.delete(deletion),
     };
   }
+
+  // ---- databases
+
+  /** Calls of the result tell that it is done. */
+  changing(database: string, isMade: boolean): { done(): void } {
+    const change = { database, isMade, call: this.tick(), answer: Infinity };
+    this.#databases.push(change);
+    return { done: () => (change.answer = this.tick()) };
+  }
+
+  /** A request was answered that there is no such database. */
+  missing(database: string, call: number): void {
+    const answer = this.tick();
+    const of = this.#databases.filter((change) => change.database === database);
+    for (const made of of) {
+      if (!made.isMade || made.answer >= call) continue;
+      const mayBeGone = of.some(
+        (one) => !one.isMade && one.call < answer && one.answer > made.call,
+      );
+      if (!mayBeGone) throw new Error(`${database} is missing: ${JSON.stringify({ made, call })}`);
+    }
+  }
+
+  // ---- lists of points
 
   /** A read of all points of a scope. */
   listed(scope: string, found: ReadonlySet<string>, call: number): void {
