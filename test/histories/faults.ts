@@ -56,7 +56,7 @@ export class Links {
 /** The highest probability by 100 ms. */
 const most = {
   ...{ kill: 0.12, lose: 0.02, pause: 0.12, cut: 0.1, slow: 0.05, transfer: 0.05 },
-  ...{ reshape: 0.12, cancel: 0.03, move: 0.06, elect: 0.03, out: 0.02 },
+  ...{ reshape: 0.12, cancel: 0.03, move: 0.06, elect: 0.03, out: 0.02, full: 0.04, failing: 0.04 },
 };
 const everyMs = 100;
 /** Once the faults are over. */
@@ -65,6 +65,7 @@ const quickMs = 2;
 export class Faults {
   kills = 0;
   pauses = 0;
+  disks = 0;
   readonly #world: FaultsWorld;
   readonly #rates: Readonly<typeof most>;
   /** It never comes back. */
@@ -98,8 +99,16 @@ export class Faults {
     metadata.isOut = false;
     for (const node of cluster.nodes) {
       node.pause(0);
-      this.#start(node);
+      node.setRoom(Infinity);
+      node.failOnce(Infinity);
     }
+    this.#startAll();
+  }
+
+  /** A node may still end because its disk has failed before. */
+  #startAll(): void {
+    for (const node of this.#world.cluster.nodes) this.#start(node);
+    this.#world.timeline.after(everyMs, () => this.#startAll());
   }
 
   #start(node: Node): void {
@@ -125,7 +134,28 @@ export class Faults {
       links.delay = 30 + random.next() * 300;
       timeline.after(random.next() * 1500, () => (links.delay = 3));
     }
+    this.#ofDisks();
     this.#ofMetadata();
+  }
+
+  #ofDisks(): void {
+    const { random, timeline, cluster } = this.#world;
+    const { full, failing } = this.#rates;
+    if (random.chance(full)) {
+      const node = this.#someNode();
+      node.setRoom(random.below(random.pick([1, 4096, 100_000])));
+      timeline.after(random.next() * 5000, () => node.setRoom(Infinity));
+      this.disks++;
+    }
+    if (random.chance(failing)) {
+      this.#someNode().failOnce(random.below(20));
+      this.disks++;
+    }
+    // A node whose disk has failed has ended.
+    if (full > 0 || failing > 0) {
+      const node = random.pick(cluster.nodes);
+      if (random.chance(0.2)) this.#start(node);
+    }
   }
 
   /** Mostly one that leads a group. */

@@ -17,6 +17,8 @@ export interface HistoryResult {
   readonly failure: string | undefined;
   readonly kills: number;
   readonly pauses: number;
+  /** Disks that were full or failed. */
+  readonly disks: number;
   readonly moves: number;
 }
 
@@ -126,11 +128,11 @@ export abstract class History<
       this.#failure ??= error as Error;
     }
     this.#engines.release();
-    const { kills, pauses } = this.#faults;
+    const { kills, pauses, disks } = this.#faults;
     return {
       seed: this.seed,
       failure: this.#failure && (this.#failure.stack ?? this.#failure.message),
-      ...{ kills, pauses, moves: this.cluster.moves },
+      ...{ kills, pauses, disks, moves: this.cluster.moves },
     };
   }
 

@@ -66,6 +66,26 @@ export interface Life {
 
 export const note = (): void => {};
 
+const ballastBytes = 64 * 1024;
+/** Calls of a disk that fail. */
+const failing: ReadonlySet<string> = new Set(['write', 'sync', 'syncDirectory', 'create']);
+
+function codesOf(error: unknown): string[] {
+  const codes: string[] = [];
+  for (let at = error as NodeJS.ErrnoException | undefined; at; at = at.cause as typeof at) {
+    if (at.code !== undefined) codes.push(at.code);
+  }
+  return codes;
+}
+
+function isFull(error: unknown): boolean {
+  return codesOf(error).includes('ENOSPC') || /disk full/.test(String(error));
+}
+
+function isFailure(error: unknown): boolean {
+  return codesOf(error).includes('EIO') || /EIO/.test(String(error));
+}
+
 export abstract class NodeProcess<L extends Life> {
   readonly number: number;
   protected readonly world: ProcessWorld;
@@ -79,6 +99,8 @@ export abstract class NodeProcess<L extends Life> {
   #life: L | undefined;
   #inbox: (() => void)[] = [];
   #isScheduled = false;
+  /** A call of its disk has failed, or will. */
+  #mayFail = false;
 
   constructor(world: ProcessWorld, number: number) {
     this.world = world;
@@ -106,24 +128,21 @@ export abstract class NodeProcess<L extends Life> {
     this.#owner = owner;
     this.#inbox = [];
     this.#isScheduled = false;
-    const { timeline, breach } = this.world;
-    const failed = (error: Error): void => {
-      if (owner.isAlive) breach(error);
-    };
+    const { timeline } = this.world;
+    const failed = (error: Error): void => this.#failed(owner, error);
     timeline.as(owner, () => timeline.after(0, () => void this.#start(owner).catch(failed)));
   }
 
   async #start(owner: Owner): Promise<void> {
-    const { metadata: service, breach } = this.world;
+    const { metadata: service } = this.world;
     const lives = ++this.#lives;
     const disk = this.#disk;
     const metadata = service.enter(this.number, lives, owner);
-    const fatal = (error: unknown): void => {
-      if (owner.isAlive) breach(error as Error);
-    };
+    const fatal = (error: unknown): void => this.#failed(owner, error as Error);
     const report = (level: string, message: string, fields?: object): void => {
       const { err, error = err } = (fields ?? {}) as { err?: Error; error?: Error };
-      if (level === 'error') fatal(error ?? new Error(message));
+      // A node reports what its disk does, and goes on.
+      if (level === 'error' && !this.#isOfDisk(error)) fatal(error ?? new Error(message));
     };
     const host = this.#newHost(owner, lives);
     this.#host = host;
@@ -181,7 +200,7 @@ export abstract class NodeProcess<L extends Life> {
         };
       },
       raftOptions: () => ({
-        ...{ rng: new Random(random.below(2 ** 32)), boot: String(this.#boots), ballastBytes: 0 },
+        ...{ rng: new Random(random.below(2 ** 32)), boot: String(this.#boots), ballastBytes },
         engine: engines.take(new Random(random.below(2 ** 32))),
         payloadCacheBytes: 16 * 1024,
         limits: { ...limits, maxMessageBytes: 8 * 1024 },
@@ -204,6 +223,38 @@ export abstract class NodeProcess<L extends Life> {
     this.#inbox = [];
     if (losesPower) this.#boots++;
     this.#disk = losesPower ? this.#disk.crash() : this.#disk.kill();
+  }
+
+  // ---- its disk
+
+  /** From now on there is room for so many bytes more. */
+  setRoom(bytes: number): void {
+    this.#disk.capacityBytes = bytes === Infinity ? Infinity : this.#disk.usedBytes() + bytes;
+  }
+
+  /** One of its next calls fails. The process may end by it. */
+  failOnce(after: number): void {
+    let calls = after;
+    this.#mayFail = true;
+    this.#disk.fault = (operation) => {
+      if (!failing.has(operation) || calls-- > 0) return undefined;
+      this.#disk.fault = () => undefined;
+      return 'EIO';
+    };
+  }
+
+  /** Ends the process where its disk has failed, and breaks the history otherwise. */
+  #failed(owner: Owner, error: Error): void {
+    if (!owner.isAlive) return;
+    const { timeline, breach } = this.world;
+    if (!this.#isOfDisk(error)) return breach(error);
+    // What others hear of its end is none of its own events.
+    owner.isAlive = false;
+    timeline.as(undefined, () => timeline.after(0, () => this.kill(false)));
+  }
+
+  #isOfDisk(error: unknown): boolean {
+    return isFull(error) || (this.#mayFail && isFailure(error));
   }
 
   /** The process stands still for so long. */

@@ -37,7 +37,7 @@ const made = '{"results":[{"statement_id":0}]}\n';
 
 /** What clients may be told of a cluster under faults. All else is a failure of the history. */
 const expected =
-  /no leader|outcome unknown|timeout|cannot be reached|is the leader of this database|has moved|another deletion|later change of the databases|not found|already exists|conflicts with|must be greater|not all partitions|link to the node|replica of this group|is not served|is closed|is stopping|session|catching up|waits? for|try again/i;
+  /no leader|outcome unknown|timeout|cannot be reached|is the leader of this database|has moved|another deletion|later change of the databases|not found|already exists|conflicts with|must be greater|not all partitions|link to the node|replica of this group|is not served|is closed|is stopping|session|catching up|waits? for|try again|disk full|ENOSPC|EIO/i;
 
 export class PointClient {
   readonly #world: ClientsWorld;
