@@ -134,6 +134,8 @@ export interface ReplicaStatus {
    * that may be lost.
    */
   readonly mayHaveLost?: boolean;
+  /** It takes no entries: the disk of its node is full, or has failed. */
+  readonly takesNoWrites?: boolean;
 }
 
 /** Request units that a replica served, minute by minute. */

@@ -32,6 +32,8 @@ export class ClusterFixture {
   readonly logs = new Map<number, Log>();
   /** Request units a second of each group, told by its leader. */
   readonly units = new Map<number, number>();
+  /** Nodes with a full disk. */
+  readonly full = new Set<number>();
   readonly #transferredAt = new Map<number, number>();
   readonly #purposelessSince = new Map<number, number>();
   #nextGroup = firstGroup;
@@ -103,7 +105,16 @@ export class ClusterFixture {
       if (!isKnown) return [];
       const units = this.units.get(group) ?? 0;
       const base = { group, leader: nodeOf(leader), term, applied: 0, rows: 0, bytes: 0, units };
-      return [{ ...base, replica: leader, role: 'leader' as const, voters, learners }];
+      const full = (replica: number): Partial<ReplicaStatus> =>
+        this.full.has(nodeOf(replica)) ? { takesNoWrites: true } : {};
+      const others = voters.filter((one) => one !== leader && this.full.has(nodeOf(one)));
+      return [
+        { ...base, ...full(leader), replica: leader, role: 'leader' as const, voters, learners },
+        ...others.map((replica) => ({
+          ...{ ...base, ...full(replica), units: 0, replica },
+          ...{ role: 'follower' as const, voters: [], learners: [] },
+        })),
+      ];
     });
   }
 

@@ -48,6 +48,7 @@ interface ReplicaReport {
   /** See `ReplicaStatus`. */
   readonly fenced?: boolean;
   readonly mayHaveLost?: boolean;
+  readonly takesNoWrites?: boolean;
 }
 
 export interface GroupReport {
@@ -110,11 +111,13 @@ export function clusterReport(input: ReportInput): ClusterReport {
         bytes = 0,
         fenced,
         mayHaveLost,
+        takesNoWrites,
       } = byReplica.get(keyOf({ group, replica })) ?? {};
       return {
         ...{ node: on, replica, state, role, applied, rows, bytes },
         ...(fenced === undefined ? {} : { fenced }),
         ...(mayHaveLost === undefined ? {} : { mayHaveLost }),
+        ...(takesNoWrites === undefined ? {} : { takesNoWrites }),
       };
     });
     const leads = replicas.find(({ replica }) => replica === leading?.replica)?.node ?? 0;

@@ -69,6 +69,10 @@ const replicaReport = object(
       type: 'boolean',
       description: 'It leads, and acknowledged writes may be lost.',
     },
+    takesNoWrites: {
+      type: 'boolean',
+      description: 'The disk of its node is full, or has failed.',
+    },
   },
   ['node', 'replica', 'state', 'role', 'applied', 'rows', 'bytes'],
 );

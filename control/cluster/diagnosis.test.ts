@@ -218,3 +218,21 @@ test('fenced replicas, a group that waits for all of them, and a loss', () => {
   expect(told(0, 2, [3])[0]).toMatch(/^error: start nodes 3, too: .*--wal.accept-loss yes/);
   expect(told(1, 0, [], true)[0]).toMatch(/^warning: write again what clients wrote last/);
 });
+
+test('nodes with a full disk, which others lead for if they can', () => {
+  const cluster = clusterOf(['a', 'b', 'c']);
+  const led = cluster.groups.find(({ group }) => cluster.leaderOf(group) === 2)!.group;
+  cluster.full.add(2);
+  expect(findings(cluster)).toEqual([
+    `error: node 2 has no room on its disk, or it fails: writes to group ${led} are refused`,
+  ]);
+  cluster.apply(plan(cluster.state, policy, cluster.now));
+  expect(findings(cluster)).toEqual([
+    'warning: node 2 has no room on its disk, or it fails: others lead its groups',
+  ]);
+  cluster.full.add(1);
+  cluster.full.add(3);
+  expect(findings(cluster)).toEqual([
+    'error: nodes 1, 2, 3 have no room on their disks, or they fail: writes to groups 16, 17, 18 are refused',
+  ]);
+});

@@ -34,6 +34,7 @@ export function diagnose(report: ClusterReport, rebuildAfterMs: number, now: num
     ...levelFindings(report),
     ...groupFindings(report),
     ...fenceFindings(report),
+    ...diskFindings(report),
     ...spreadFindings(report),
   ];
   return findings.sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
@@ -239,6 +240,32 @@ function fenceFindings({ groups, nodes }: ClusterReport): Finding[] {
     });
   }
   return findings;
+}
+
+/** Leaders leave such nodes for others of their groups. */
+function diskFindings({ groups }: ClusterReport): Finding[] {
+  const nodes = new Set<number>();
+  const stuck: GroupReport[] = [];
+  for (const group of groups) {
+    const full = group.replicas.filter(({ takesNoWrites }) => takesNoWrites === true);
+    for (const { node } of full) nodes.add(node);
+    if (full.some(({ node }) => node === group.leader)) stuck.push(group);
+  }
+  if (nodes.size === 0) return [];
+  const names = [...nodes].sort((a, b) => a - b).join(', ');
+  const where =
+    nodes.size === 1
+      ? `node ${names} has no room on its disk, or it fails`
+      : `nodes ${names} have no room on their disks, or they fail`;
+  const isStuck = stuck.length > 0;
+  return [
+    {
+      severity: isStuck ? 'error' : 'warning',
+      problem: `${where}: ${isStuck ? `writes to ${namesOf(stuck)} are refused` : 'others lead its groups'}`,
+      remedy:
+        'make room there, or drain the node; its log says which path is full. What it missed it gets from the other replicas',
+    },
+  ];
 }
 
 function spreadFindings({ nodes, groups, wantedReplicas }: ClusterReport): Finding[] {

@@ -1,5 +1,5 @@
-// Selects leaders to move to another node: away from draining nodes, and from nodes with more load than others. Load
-// is measured in request units if there are any, else in groups that a node leads.
+// Selects leaders to move to another node: away from draining nodes, from nodes with a full disk, and from nodes with more load
+// than others. Load is measured in request units if there are any, else in groups that a node leads.
 
 import type { GroupDefinition, ReplicaStatus } from '../../contracts/cluster.ts';
 import type { ClusterState, GroupChange, PlanPolicy } from './cluster-state.ts';
@@ -68,7 +68,10 @@ export class LeaderSpread {
       const from = definition.replicas.find(({ replica }) => replica === leader?.replica);
       if (leader === undefined || from === undefined) return [];
       this.#counts.set(from.node, this.#countOf(from.node) + 1);
-      const mustGo = from.state === 'leaving' || !this.#placement.isUsable(from.node);
+      const mustGo =
+        from.state === 'leaving' ||
+        !this.#placement.isUsable(from.node) ||
+        this.#placement.isFull(from.node);
       return [{ definition, leader, from: from.node, mustGo }];
     });
   }
@@ -120,7 +123,7 @@ export class LeaderSpread {
     return this.#counts.get(node) ?? 0;
   }
 
-  /** Nodes of other voters that can be reached. */
+  /** Nodes of other voters that can be reached, and have room on their disks. */
   #heirs({ replicas }: GroupDefinition, leader: ReplicaStatus): number[] {
     return replicas
       .filter(
@@ -128,7 +131,8 @@ export class LeaderSpread {
           state === 'voter' &&
           replica !== leader.replica &&
           leader.voters.includes(replica) &&
-          this.#placement.isReachable(node),
+          this.#placement.isReachable(node) &&
+          !this.#placement.isFull(node),
       )
       .map(({ node }) => node);
   }

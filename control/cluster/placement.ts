@@ -12,10 +12,17 @@ export class Placement {
   /** Nodes that may have replicas, reachable or not, by number. */
   readonly #usable = new Map<number, NodeSighting>();
   readonly #lost = new Set<number>();
+  /** Nodes with a full disk. */
+  readonly #full = new Set<number>();
   readonly #zones = new Map<number, string>();
   readonly #replicas = new Map<number, number>();
 
-  constructor({ nodes, groups }: ClusterState, { rebuildAfterMs }: PlanPolicy, now: number) {
+  constructor(
+    { nodes, groups, statuses }: ClusterState,
+    { rebuildAfterMs }: PlanPolicy,
+    now: number,
+  ) {
+    const full = new Set(statuses.filter(({ takesNoWrites }) => takesNoWrites).map(keyOf));
     for (const node of nodes) {
       this.#zones.set(node.node, node.zone || `node ${node.node}`);
       this.#replicas.set(node.node, 0);
@@ -24,8 +31,11 @@ export class Placement {
       if (isLost) this.#lost.add(node.node);
       else this.#usable.set(node.node, node);
     }
-    for (const { replicas } of groups) {
-      for (const { node } of replicas) this.count(node, 1);
+    for (const { group, replicas } of groups) {
+      for (const { node, replica } of replicas) {
+        this.count(node, 1);
+        if (full.has(keyOf({ group, replica }))) this.#full.add(node);
+      }
     }
   }
 
@@ -45,6 +55,11 @@ export class Placement {
    */
   isLost(node: number): boolean {
     return this.#lost.has(node);
+  }
+
+  /** Whether some replica on it takes no entries: others had better lead, and new replicas are better elsewhere. */
+  isFull(node: number): boolean {
+    return this.#full.has(node);
   }
 
   isReachable(node: number): boolean {
@@ -70,7 +85,7 @@ export class Placement {
 
   /**
    * The best node for one more replica besides those on `taken`; `avoid` has no room for another reason. Unless it may be silent, it
-   * can be reached.
+   * can be reached, and has room on its disk.
    */
   best(
     taken: readonly number[],
@@ -81,7 +96,8 @@ export class Placement {
     for (const node of taken) zones.set(this.zoneOf(node), (zones.get(this.zoneOf(node)) ?? 0) + 1);
     let best: { node: number; score: readonly number[] } | undefined;
     for (const { node, reachable } of this.#usable.values()) {
-      if ((!reachable && !mayBeSilent) || taken.includes(node) || avoid.includes(node)) continue;
+      const isReady = reachable && !this.isFull(node);
+      if ((!isReady && !mayBeSilent) || taken.includes(node) || avoid.includes(node)) continue;
       const score = [zones.get(this.zoneOf(node)) ?? 0, this.replicasOn(node), node];
       if (best === undefined || isLess(score, best.score)) best = { node, score };
     }
@@ -127,6 +143,10 @@ export class Placement {
   #zonesOf(nodes: readonly number[]): number {
     return new Set(nodes.map((node) => this.zoneOf(node))).size;
   }
+}
+
+function keyOf({ group, replica }: { group: number; replica: number }): string {
+  return `${group} ${replica}`;
 }
 
 function isLess(a: readonly number[], b: readonly number[]): boolean {

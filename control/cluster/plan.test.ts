@@ -426,6 +426,32 @@ describe('leaders under load', () => {
     expect(loads(cluster)[0]).toBe(0);
   });
 
+  test('leave a node with a full disk for as long as it is full, busy or not, and stay where all are full', () => {
+    const cluster = skewed();
+    cluster.addNode('');
+    settle(cluster);
+    cluster.full.add(1);
+    const before = cluster.groups.map(({ group }) => cluster.nodesOf(group).join());
+    const changes = settle(cluster);
+    expect(leadersOf(cluster).get(1)).toBe(0);
+    expect(new Set(changes.map(({ kind }) => kind))).toEqual(new Set(['transfer']));
+    expect(cluster.groups.map(({ group }) => cluster.nodesOf(group).join())).toEqual(before);
+    // New groups are elsewhere.
+    cluster.purposes = purposes(16);
+    settle(cluster);
+    for (const { group } of cluster.groups.slice(12))
+      expect(cluster.nodesOf(group)).toEqual([2, 3, 4]);
+    for (const node of [2, 3, 4]) cluster.full.add(node);
+    expect(settle(cluster)).toEqual([]);
+    cluster.purposes = purposes(17);
+    settle(cluster);
+    expect(cluster.groups).toHaveLength(16);
+    cluster.full.clear();
+    settle(cluster);
+    expect(cluster.groups).toHaveLength(17);
+    expect(leadersOf(cluster).get(1)).toBeGreaterThan(0);
+  });
+
   test('of any loads come to rest, and never to a busier node than before', () => {
     const units = fc.array(fc.integer({ min: 0, max: 2000 }), { minLength: 8, maxLength: 8 });
     fc.assert(

@@ -54,6 +54,8 @@ const metadataGroup = 1;
 const staleAfterMs = 3000;
 const statusMs = 3000;
 const handOverMs = 2000;
+/** How often a leader looks whether its disk is full. */
+const leaveMs = 2000;
 const removalMs = 30_000;
 const defaultReplaceVoterMs = 300_000;
 const logLimits = {
@@ -74,6 +76,9 @@ export class ClusterMember implements ClusterMetadata {
   readonly #reachListeners = new Set<(node: number, reachable: boolean) => void>();
   #store!: ReplicatedDocumentStore;
   #host: RaftHost | undefined;
+  #fullTimer: NodeJS.Timeout | undefined;
+  /** Voters that were asked to lead, as this node's disk is full. */
+  #heirsAsked = 0;
   #group!: RaftReplicatedGroup;
   #keeper: MembershipKeeper | undefined;
   #all: readonly NodeDefinition[] = [];
@@ -164,6 +169,7 @@ export class ClusterMember implements ClusterMetadata {
       },
       () => this.#refreshSoon(),
     );
+    this.#fullTimer = setInterval(() => this.#leaveIfFull(), leaveMs).unref();
     this.#serve();
   }
 
@@ -471,11 +477,24 @@ export class ClusterMember implements ClusterMetadata {
   async abandon(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    clearInterval(this.#fullTimer);
     this.#keeper?.close();
     this.#client.close();
     await this.#host?.close();
     await this.#store?.close();
     await this.#options.listener.close();
+  }
+
+  /** A leader without room on its disk refuses changes of the metadata. Others may have room. */
+  #leaveIfFull(): void {
+    if (!this.isLeader || this.#host?.pod.failure === undefined) return;
+    const { voters } = this.#keeper!.members();
+    const heirs = voters.filter(
+      (one) => one !== this.identity.node && this.#unreachableMs(one) === 0,
+    );
+    // Another one each time, as the first may have no room either.
+    const heir = heirs[this.#heirsAsked++ % heirs.length];
+    if (heir !== undefined) this.#group.raft.transfer(replicaId(heir));
   }
 
   async #handOver(): Promise<void> {

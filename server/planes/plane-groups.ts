@@ -44,6 +44,8 @@ interface ReplicaPod {
   readonly role: LogRole;
   /** Replica that leads, 0 while none is known. */
   readonly leader: number;
+  /** Why writes are refused, for now. */
+  readonly writeFailure: Error | undefined;
   /** For a leader: resolves when all evaluated entries are durable. */
   durable?(): Promise<void>;
   close(): Promise<void>;
@@ -231,6 +233,7 @@ export class PlaneGroups<P extends ReplicaPod> {
         voters: replication?.members.voters ?? [],
         learners: replication?.members.learners ?? [],
         ...this.#fences.of(replication),
+        ...(pod.writeFailure === undefined ? {} : { takesNoWrites: true }),
       };
     });
   }
