@@ -86,6 +86,8 @@ interface SeriesPodStats extends CheckpointStats {
 }
 
 const noTables: TableRulesByName = new Map();
+/** More than an engine has in its life. */
+const versionsOfEngine = 2 ** 32;
 /** Of the reason of a refusal that is kept with a batch. */
 const mostErrorLength = 500;
 
@@ -375,17 +377,21 @@ export class SeriesPod implements SeriesStore {
   // ---- reads: the engine's own
 
   databases(): readonly Database[] {
-    return this.#engine.databases().map((database) => this.#asInForce(database));
+    return this.keptDatabases().map((database) => this.#asInForce(database));
   }
 
   database(name: string): Database | undefined {
-    const database = this.#engine.database(name);
+    const replaced = this.#replica?.replaced;
+    const database =
+      replaced === undefined
+        ? this.#engine.database(name)
+        : replaced.find((one) => one.name === name);
     return database && this.#asInForce(database);
   }
 
   /** As they are kept, without the properties in force. */
   keptDatabases(): readonly Database[] {
-    return this.#engine.databases();
+    return this.#replica?.replaced ?? this.#engine.databases();
   }
 
   #asInForce(database: Database): Database {
@@ -404,7 +410,7 @@ export class SeriesPod implements SeriesStore {
 
   /** Another one whenever there may be other databases than before. */
   get catalogVersion(): number {
-    return this.#engine.catalogVersion;
+    return this.#engine.catalogVersion + versionsOfEngine * (this.#replica?.version ?? 0);
   }
 
   /** Resolves when the state here has all that was committed before the call; where it leads, if it does so for certain. */

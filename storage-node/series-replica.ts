@@ -9,9 +9,10 @@ import { type Clock } from '../universal-row/environment.ts';
 import { type BatchIdentity, readBatchId } from '../universal-row/series/batch-identity.ts';
 import type { Outcome } from '../universal-row/executor.ts';
 import {
-  LateDeletionError,
   type AppliedState,
+  type Database,
   isAppliedState,
+  LateDeletionError,
   NotLeaderError,
   OutcomeUnknownError,
   SeriesError,
@@ -77,8 +78,8 @@ export class SeriesReplica implements LogListener {
   #isClosed = false;
   /** Changes wait, as the role is about to change. */
   #isPaused = false;
-  /** The state is replaced: it is none to be read. */
-  #isInstalling = false;
+  /** While the state is being replaced: the databases as they were before. */
+  replaced: readonly Database[] | undefined;
   #installs = 0;
   /** Counts changes of role. */
   #stint = 0;
@@ -118,7 +119,7 @@ export class SeriesReplica implements LogListener {
 
   /** Whether it follows, and its state is no older. */
   isWithin({ maxStalenessMs, maxLagEntries }: ReadBounds): boolean {
-    if (this.role === 'leader' || this.#isClosed || this.#isInstalling) return false;
+    if (this.role === 'leader' || this.#isClosed || this.replaced !== undefined) return false;
     const { ms, entries } = this.#options.log.staleness!();
     // A replica that has heard of no leader yet may have nothing at all.
     return ms !== Infinity && ms <= maxStalenessMs && entries <= maxLagEntries;
@@ -146,7 +147,12 @@ export class SeriesReplica implements LogListener {
 
   /** Another number once the state was replaced or closed; undefined while there is none to be read. */
   get state(): number | undefined {
-    return this.#isClosed || this.#isInstalling ? undefined : this.#installs;
+    return this.#isClosed || this.replaced !== undefined ? undefined : this.#installs;
+  }
+
+  /** Another number once the state is being replaced, and once it has been. */
+  get version(): number {
+    return 2 * this.#installs - (this.replaced === undefined ? 0 : 1);
   }
 
   /** As `readable`, for a change: rejects where this replica does not lead, or has not led all the time. */
@@ -374,7 +380,7 @@ export class SeriesReplica implements LogListener {
   async installSnapshot({ index, batches }: StateSnapshot): Promise<void> {
     const { engine, hurry } = this.#options;
     engine.discard();
-    this.#isInstalling = true;
+    this.replaced = engine.databases();
     this.#installs++;
     try {
       await engine.importSnapshot(entriesOf(batches), index, async (error) => {
@@ -386,7 +392,7 @@ export class SeriesReplica implements LogListener {
       });
       this.#stored.clear();
     } finally {
-      this.#isInstalling = false;
+      this.replaced = undefined;
     }
   }
 }

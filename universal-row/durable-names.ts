@@ -13,7 +13,7 @@ export function makeDurableDirectory(disk: Disk, path: string): void {
   }
   if (above !== path) makeDurableDirectory(disk, above);
   disk.makeDirectory(path);
-  disk.syncDirectory(above);
+  syncIfOurs(disk, above);
 }
 
 /** As `Disk.syncDirectory`, off the event loop. */
@@ -26,7 +26,7 @@ export async function syncDirectoryAsync(disk: Disk, path: string): Promise<void
   }
 }
 
-/** A directory above our own may belong to somebody else, or to a file system that syncs no directories. */
+/** A directory above our own may be one that we may not read, or of a file system that syncs no directories. */
 function syncIfOurs(disk: Disk, path: string): void {
   try {
     disk.syncDirectory(path);

@@ -1,7 +1,8 @@
 // `polyrow restore --into`: a data directory made from a backup.
 
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import type { RestoreRequest } from '../../control/backup/backup-jobs.ts';
+import { makeDurableDirectory } from '../../universal-row/durable-names.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { ExitError } from '../../server/lifecycle/exit-error.ts';
 import { exitCodes } from '../../server/exit-codes.ts';
@@ -23,7 +24,7 @@ export async function inNewDirectory<T>(
   }
   // Before anything is made: the backup may not be there.
   const flags = await flagsFor(request);
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeDurableDirectory(realDisk, directory);
   try {
     const server = await PrivateServer.start(directory, flags);
     const result = await work().catch(async (error: unknown) => {

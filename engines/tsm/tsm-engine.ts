@@ -179,9 +179,9 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
   // ---- life
 
   async open(): Promise<void> {
-    makeDurableDirectory(this.#disk, this.#directory);
     const state = readEngineManifest(this.#disk, this.#directory);
-    if (state !== undefined) {
+    if (state === undefined) makeDurableDirectory(this.#disk, this.#directory);
+    else {
       // The log and the files of older shards go by it.
       await syncDirectoryAsync(this.#disk, this.#directory);
       this.catalog = Catalog.load(state.catalog);

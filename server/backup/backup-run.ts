@@ -18,6 +18,7 @@ import type {
   PodPart,
 } from '../../storage-node/backup/manifest-content.ts';
 import type { BackupStatus } from '../../storage-node/backup/plane-backups.ts';
+import { makeDurableDirectory } from '../../universal-row/durable-names.ts';
 import type { Disk } from '../../universal-row/environment.ts';
 import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import { type BackupPlane, type BackupPlanes, type BackupShare, untilAll } from './plane-orders.ts';
@@ -67,7 +68,7 @@ export async function runBackup(
   const { disk, catalogs } = context;
   const set = request.directory;
   const tenant = request.tenant === undefined ? undefined : catalogs.tenants.find(request.tenant);
-  mkdirSync(set, { recursive: true, mode: 0o700 });
+  makeDurableDirectory(disk, set);
   const { interrupted, parent } = lookAround(disk, set, request, tenant);
   const directory = partialPath(set, id);
   mkdirSync(directory, { mode: 0o700 });

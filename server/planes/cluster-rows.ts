@@ -30,6 +30,7 @@ import type { Pod } from '../../storage-node/pod.ts';
 import { PodServer } from '../../storage-node/pod-server/pod-server.ts';
 import type { PodServerOptions } from '../../storage-node/pod-server/served-pods.ts';
 import { openReplica, type ReplicaHostOptions } from '../../storage-node/replica-host.ts';
+import { syncDirectoryAsync } from '../../universal-row/durable-names.ts';
 import type { Refusable, RowCommands } from '../../universal-row/executor.ts';
 import { ClusterChanges, type ChangesHeard } from './cluster-changes.ts';
 import { linkSamples, monitorSamples, replicaSamples, wayStats } from './cluster-samples.ts';
@@ -510,6 +511,8 @@ async function openPod(
 ): Promise<OpenedReplica<Pod>> {
   const model = definition.model as TableModel;
   const engine = await newEngine(model, join(directory, 'data'));
+  // LevelDB makes its directory by itself.
+  if (model === 'kv') await syncDirectoryAsync(disk, directory);
   const opened = await openReplica({
     ...podOptions(model),
     ...{ engine, raft, definition, replica, report },

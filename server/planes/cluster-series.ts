@@ -301,11 +301,11 @@ export class ClusterSeries {
     return { group, log, isWithin: (bounds) => pod.isWithin(bounds) };
   }
 
-  async #confirmed(tenant: number): Promise<number> {
+  async #confirmed(tenant: number): Promise<number | undefined> {
     const pod = this.podOf(tenant);
     if (pod === undefined) throw new NotLeaderError(0);
     await pod.leading();
-    return pod.appliedIndex;
+    return this.#byTenant.get(tenant)?.length === 1 ? pod.appliedIndex : undefined;
   }
 
   #seenOf(tenant: number): { group: number; index: number }[] {

@@ -25,6 +25,10 @@ export class DividedSeries implements Divided {
     this.#logOf = logOf;
   }
 
+  hold(): () => void {
+    return this.store.partitions[0]!.hold();
+  }
+
   refresh(): Promise<void> {
     return this.store.partitions[0]!.refresh();
   }

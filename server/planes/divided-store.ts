@@ -11,6 +11,7 @@ import {
 import {
   type CatalogChange,
   type ChangeOrder,
+  type Database,
   isMissing,
   NotLeaderError,
   OutcomeUnknownError,
@@ -23,6 +24,8 @@ import type { PointBatch } from '../../universal-row/series/point-batch.ts';
 
 /** The store of one group, wherever it is led. */
 export interface GroupPartition extends Partition, AlignedPartition {
+  /** Until the result is called, `databases` does not go back behind the last `refresh`. */
+  hold(): () => void;
   /** Resolves when `databases` has all changes made before the call. */
   refresh(): Promise<void>;
   /** Last entry of the group's log that answers by this store may have seen. */
@@ -165,12 +168,22 @@ export class DividedStore extends PartitionedStore {
   /** While a database is being made, or after that has failed half way, partitions without it are waited for. */
   async #explain(error: unknown, database: string, policy: string): Promise<never> {
     if (isMissing(error)) {
-      await this.partitions[0]!.refresh();
-      const policies = this.database(database)?.retentionPolicies;
+      const policies = (await this.#latest(database))?.retentionPolicies;
       const isThere = policies?.some(({ name }) => policy === '' || name === policy) === true;
       if (isThere) throw new UnavailableError(`not all partitions have ${policy || 'it'} yet`);
     }
     throw error;
+  }
+
+  async #latest(database: string): Promise<Database | undefined> {
+    const [first] = this.partitions;
+    const release = first!.hold();
+    try {
+      await first!.refresh();
+      return this.database(database);
+    } finally {
+      release();
+    }
   }
 
   close(): void {

@@ -44,7 +44,7 @@ export async function createDatabase(store: SeriesStore, to: DatabaseName): Prom
 
 export async function dropDatabase(store: AdministeredStore, to: DatabaseName): Promise<void> {
   const database = keptName(to);
-  if (to.name.startsWith(separator) || store.database(database) === undefined) return;
+  if (to.name.startsWith(separator)) return;
   await store.administer({ kind: 'dropDatabase', database });
   await durable(store);
 }

@@ -63,7 +63,7 @@ export class SeriesPods implements SeriesStore, DatabaseSource {
   }
 
   database(name: string): Database | undefined {
-    return this.#find(name)?.database(name);
+    return this.#storeOf({ database: name }).database(name);
   }
 
   change(change: CatalogChange): MaybePromise<void> {

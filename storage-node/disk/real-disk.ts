@@ -56,7 +56,7 @@ export const realDisk: Disk = {
   removeAsync: (path) => unlink(path),
 
   syncDirectory(path) {
-    const fd = openSync(path, constants.O_RDONLY);
+    const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
     try {
       fsyncSync(fd);
     } finally {

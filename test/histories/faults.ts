@@ -99,8 +99,7 @@ export class Faults {
     metadata.isOut = false;
     for (const node of cluster.nodes) {
       node.pause(0);
-      node.setRoom(Infinity);
-      node.failOnce(Infinity);
+      node.mend();
     }
     this.#startAll();
   }
@@ -143,8 +142,8 @@ export class Faults {
     const { full, failing } = this.#rates;
     if (random.chance(full)) {
       const node = this.#someNode();
-      node.setRoom(random.below(random.pick([1, 4096, 100_000])));
-      timeline.after(random.next() * 5000, () => node.setRoom(Infinity));
+      node.fill(random.below(random.pick([1, 4096, 100_000])));
+      timeline.after(random.next() * 5000, () => node.mend());
       this.disks++;
     }
     if (random.chance(failing)) {

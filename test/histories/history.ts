@@ -102,6 +102,11 @@ export abstract class History<
   /** Runs a client at a node until `isOver`. Rejects when an answer cannot be. */
   protected abstract client(node: N, random: Random): Promise<void>;
 
+  /** Disks that were full or failed, so far. */
+  protected get badDisks(): number {
+    return this.#faults.disks;
+  }
+
   /** Whether faults may begin. */
   protected get isReady(): boolean {
     return true;

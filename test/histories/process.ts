@@ -99,8 +99,9 @@ export abstract class NodeProcess<L extends Life> {
   #life: L | undefined;
   #inbox: (() => void)[] = [];
   #isScheduled = false;
-  /** A call of its disk has failed, or will. */
+  /** In this life its disk was full, or a call of it has failed or will. */
   #mayFail = false;
+  #isDiskFaulty = false;
 
   constructor(world: ProcessWorld, number: number) {
     this.world = world;
@@ -128,6 +129,7 @@ export abstract class NodeProcess<L extends Life> {
     this.#owner = owner;
     this.#inbox = [];
     this.#isScheduled = false;
+    this.#mayFail = this.#isDiskFaulty;
     const { timeline } = this.world;
     const failed = (error: Error): void => this.#failed(owner, error);
     timeline.as(owner, () => timeline.after(0, () => void this.#start(owner).catch(failed)));
@@ -228,8 +230,16 @@ export abstract class NodeProcess<L extends Life> {
   // ---- its disk
 
   /** From now on there is room for so many bytes more. */
-  setRoom(bytes: number): void {
-    this.#disk.capacityBytes = bytes === Infinity ? Infinity : this.#disk.usedBytes() + bytes;
+  fill(bytes: number): void {
+    this.#mayFail = this.#isDiskFaulty = true;
+    this.#disk.capacityBytes = this.#disk.usedBytes() + bytes;
+  }
+
+  /** There is room, and no call fails any more. */
+  mend(): void {
+    this.#isDiskFaulty = false;
+    this.#disk.capacityBytes = Infinity;
+    this.#disk.fault = () => undefined;
   }
 
   /** One of its next calls fails. The process may end by it. */
@@ -254,7 +264,7 @@ export abstract class NodeProcess<L extends Life> {
   }
 
   #isOfDisk(error: unknown): boolean {
-    return isFull(error) || (this.#mayFail && isFailure(error));
+    return this.#mayFail && (isFull(error) || isFailure(error));
   }
 
   /** The process stands still for so long. */

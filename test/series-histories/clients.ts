@@ -14,6 +14,8 @@ export interface ClientsWorld {
   /** Values and events take up to so many bytes more. */
   readonly payload: number;
   readonly isOver: () => boolean;
+  /** Disks were full, or have failed. */
+  readonly hasBadDisks: () => boolean;
   /** Numbers values and events. */
   made: number;
 }
@@ -37,7 +39,9 @@ const made = '{"results":[{"statement_id":0}]}\n';
 
 /** What clients may be told of a cluster under faults. All else is a failure of the history. */
 const expected =
-  /no leader|outcome unknown|timeout|cannot be reached|is the leader of this database|has moved|another deletion|later change of the databases|not found|already exists|conflicts with|must be greater|not all partitions|link to the node|replica of this group|is not served|is closed|is stopping|session|catching up|waits? for|try again|disk full|ENOSPC|EIO/i;
+  /no leader|outcome unknown|timeout|cannot be reached|is the leader of this database|has moved|another deletion|later change of the databases|not found|already exists|conflicts with|must be greater|not all partitions|link to the node|replica of this group|is not served|is closed|is stopping|session|catching up|waits? for|try again/i;
+/** And of disks. */
+const expectedOfDisks = /write failed: .*(disk full|ENOSPC|EIO)/;
 
 export class PointClient {
   readonly #world: ClientsWorld;
@@ -115,9 +119,13 @@ export class PointClient {
     const answer = await this.#client!.ask(method, path, body, this.#headers());
     const token = answer?.headers['x-polyrow-session'];
     if (typeof token === 'string') this.#token = token;
-    const isExpected = answer === undefined || answer.status < 300 || expected.test(answer.text);
+    const isExpected = answer === undefined || answer.status < 300 || this.#isExpected(answer.text);
     if (!isExpected) throw new Error(`${path}: ${answer.status} ${answer.text}`);
     return answer;
+  }
+
+  #isExpected(text: string): boolean {
+    return expected.test(text) || (this.#world.hasBadDisks() && expectedOfDisks.test(text));
   }
 
   #headers(): Record<string, string> {
@@ -132,7 +140,7 @@ export class PointClient {
     if (answer?.status !== 200) return undefined;
     const { results } = JSON.parse(answer.text) as { results: readonly Result[] };
     const [result] = results;
-    if (result?.error !== undefined && !expected.test(result.error)) {
+    if (result?.error !== undefined && !this.#isExpected(result.error)) {
       throw new Error(`${q}: ${result.error}`);
     }
     return result;

@@ -48,7 +48,8 @@ class SeriesHistory extends History<SeriesLife, SeriesNode, SeriesCluster> {
     const { timeline } = this;
     const payload = random.chance(0.3) ? 2000 : 0;
     const isOver = (): boolean => this.isOver;
-    this.#clients = { timeline, points: new Points(), payload, made: 0, isOver };
+    const hasBadDisks = (): boolean => this.badDisks > 0;
+    this.#clients = { timeline, points: new Points(), payload, made: 0, isOver, hasBadDisks };
   }
 
   protected override async client(node: SeriesNode, random: Random): Promise<void> {

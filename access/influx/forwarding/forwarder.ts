@@ -46,7 +46,9 @@ export interface SeriesReplicaHere {
 
 /** A tenant's time series in several groups, which a gateway asks by itself. */
 export interface DividedSeries {
-  /** Resolves when the databases and policies known here have all changes made before the call. */
+  /** Until the result is called, the databases and policies known here do not go back behind the last `refresh`. */
+  hold(): () => void;
+  /** Resolves when these have all changes made before the call. */
   refresh(): Promise<void>;
   /** Whether reads within these bounds can begin here: what their session has seen is here, now or in a moment. */
   mayBeLate(bounds: ReadBounds): Promise<boolean>;
@@ -65,10 +67,10 @@ interface ForwarderOptions {
   notThere?: (tenant: number, node: number) => void;
   replicaOf?: (tenant: number) => SeriesReplicaHere | undefined;
   /**
-   * Of a tenant whose time series are in one group: resolves to the last entry of its log that the replica here has applied, once that
-   * certainly leads. Rejects with `NotLeaderError`.
+   * Resolves once the replica here, of the first partition, certainly leads: to the last entry of the log that it has applied, or to
+   * undefined where there are other partitions. Rejects with `NotLeaderError`.
    */
-  confirmed?: (tenant: number) => Promise<number>;
+  confirmed?: (tenant: number) => Promise<number | undefined>;
   /** The tenant's time series where they are in several groups; absent, or undefined, where they are in one. */
   dividedOf?: (tenant: number) => DividedSeries | undefined;
   /** For each group of the tenant: the last entry of its log that answers of this process may have seen. */

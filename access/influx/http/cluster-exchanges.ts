@@ -41,7 +41,14 @@ export class ClusterExchanges {
     const { handle } = route.action as { handle: Handle };
     const tenant = caller.space.number;
     const divided = isForwarded ? undefined : forwarder.dividedOf(tenant);
-    if (divided !== undefined && (await this.#isGathered(exchange, caller, route, divided))) return;
+    if (divided !== undefined) {
+      const release = divided.hold();
+      try {
+        if (await this.#isGathered(exchange, caller, route, divided)) return;
+      } finally {
+        release();
+      }
+    }
     if (
       divided === undefined &&
       !isForwarded &&
@@ -59,7 +66,7 @@ export class ClusterExchanges {
       if (place === 'copy') break;
       try {
         if (route.name === 'write') return await this.#writeHere(exchange, handle, caller);
-        await this.#confirm(exchange, tenant);
+        await this.#confirm(exchange, caller, route);
         break;
       } catch (error) {
         const mayGoOn = error instanceof NotLeaderError && !exchange.isGiven && exchange.isOpen;
@@ -80,13 +87,12 @@ export class ClusterExchanges {
 
   /**
    * Makes sure that this node leads: one that was stopped for a while may not have heard of the next leader, nor of what that one has
-   * changed. Rejects with `NotLeaderError`.
+   * changed. Rejects with `NotLeaderError`. Lists of queries are of this node, whoever leads.
    */
-  async #confirm(exchange: Exchange, tenant: number): Promise<void> {
-    const { forwarder } = this.#options;
-    const state = await forwarder.confirm(tenant);
-    // In other partitions there may be more.
-    if (forwarder.dividedOf(tenant) === undefined) exchange.reads = state ?? exchange.reads;
+  async #confirm(exchange: Exchange, caller: Caller, { hasForm }: Route): Promise<void> {
+    const { forwarder, queries } = this.#options;
+    if (hasForm && (await queries.isControl(exchange, caller))) return;
+    exchange.reads = (await forwarder.confirm(caller.space.number)) ?? exchange.reads;
   }
 
   /** Rejects with `NotLeaderError` where the database or policy is unknown because this node leads no more. */

@@ -143,6 +143,12 @@ export class QueryHandler {
     return statements.every((one) => one.kind === 'killQuery' || !hasEffects(one));
   }
 
+  /** Whether it only lists or ends queries. */
+  async isControl(exchange: Exchange, caller: Caller): Promise<boolean> {
+    await this.readForm(exchange);
+    return isQueryControl(await this.#parse(exchange, caller));
+  }
+
   async #parse(exchange: Exchange, caller: Caller): Promise<readonly Statement[]> {
     let statements = this.#parsed.get(exchange);
     if (statements === undefined) {

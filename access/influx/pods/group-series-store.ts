@@ -111,6 +111,8 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
   #refreshes = 0;
   /** Whose databases were brought up to date last, and by which refresh. */
   #refreshed: Refreshed = { number: 0, place: undefined, index: 0 };
+  /** Requests that go by what was brought up to date. */
+  #holders = 0;
   /** The node that led last; 0 for none or this one. */
   #lastLeader = 0;
   #isClosed = false;
@@ -228,14 +230,14 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
   // ---- databases
 
   /**
-   * What was brought up to date last, until the replica here has that, too: it may have been opened just now, and a leader that was
-   * elected just now may not have told its databases.
+   * While requests go by it, what was brought up to date last, unless the replica here has that, too: it may have been opened just now, and a
+   * leader that was elected just now may not have told its databases.
    */
   #databases(): DatabaseSource & Pick<SeriesStore, 'database'> {
     const local = this.#options.local();
     const { place, index } = this.#refreshed;
     const isHere = local !== undefined && local.appliedIndex >= index;
-    if (!isHere && this.#isKnown(place)) return place;
+    if (this.#holders > 0 && !isHere && this.#isKnown(place)) return place;
     if (local !== undefined) return local;
     let remote: RemoteSeriesStore | undefined;
     try {
@@ -272,7 +274,13 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
     return this.#databases().database(name);
   }
 
-  /** Resolves when `databases` includes all changes that were answered before. */
+  /** Until the result is called, `databases` does not go back behind the last `refresh`. */
+  hold(): () => void {
+    this.#holders++;
+    return () => void this.#holders--;
+  }
+
+  /** Resolves when `databases` includes all changes that were answered before, for those who `hold` it. */
   refresh(): Promise<void> {
     const number = ++this.#refreshes;
     return this.#atLeader(
