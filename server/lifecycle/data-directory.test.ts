@@ -51,7 +51,7 @@ test('a living owner keeps others out and is named', async () => {
   const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
   try {
     lockedBy({ pid: other.pid, started: '' });
-    expect(() => DataDirectory.open(wrong)).toThrow(`in use by process ${other.pid}`);
+    expect(() => DataDirectory.open(path)).toThrow(`in use by process ${other.pid}`);
   } finally {
     other.kill('SIGKILL');
     await once(other, 'exit');
@@ -91,9 +91,9 @@ test('the marker stays until a clean stop', () => {
 
 test('a newer format is refused, a damaged version file too', () => {
   writeFileSync(join(path, 'version'), `${formatVersion + 1}\n`);
-  expect(() => DataDirectory.open(wrong)).toThrow('written by a newer Polyrow');
+  expect(() => DataDirectory.open(path)).toThrow('written by a newer Polyrow');
   writeFileSync(join(path, 'version'), 'x');
-  expect(() => DataDirectory.open(wrong)).toThrow('damaged');
+  expect(() => DataDirectory.open(path)).toThrow('damaged');
   expect(readdirSync(path)).toEqual(['version']);
 });
 
@@ -142,6 +142,6 @@ describe.skipIf(process.getuid === undefined)('modes', () => {
   test('a directory to which everyone may write is refused when it cannot be closed', () => {
     make('photo.jpg', 0o644);
     chmodSync(path, 0o777);
-    expect(() => DataDirectory.open(wrong)).toThrow('everyone may write to the data directory');
+    expect(() => DataDirectory.open(path)).toThrow('everyone may write to the data directory');
   });
 });

@@ -101,7 +101,7 @@ export abstract class NodeProcess<L extends Life> {
   #isScheduled = false;
   /** In this life its disk was full, or a call of it has failed or will. */
   #mayFail = false;
-  #isDiskFaulty = false;
+  #willFail = false;
 
   constructor(world: ProcessWorld, number: number) {
     this.world = world;
@@ -129,7 +129,7 @@ export abstract class NodeProcess<L extends Life> {
     this.#owner = owner;
     this.#inbox = [];
     this.#isScheduled = false;
-    this.#mayFail = this.#isDiskFaulty;
+    this.#mayFail = this.#willFail || this.#disk.capacityBytes !== Infinity;
     const { timeline } = this.world;
     const failed = (error: Error): void => this.#failed(owner, error);
     timeline.as(owner, () => timeline.after(0, () => void this.#start(owner).catch(failed)));
@@ -223,6 +223,7 @@ export abstract class NodeProcess<L extends Life> {
     this.#life?.ended();
     this.#life = undefined;
     this.#inbox = [];
+    this.#willFail = false;
     if (losesPower) this.#boots++;
     this.#disk = losesPower ? this.#disk.crash() : this.#disk.kill();
   }
@@ -231,13 +232,13 @@ export abstract class NodeProcess<L extends Life> {
 
   /** From now on there is room for so many bytes more. */
   fill(bytes: number): void {
-    this.#mayFail = this.#isDiskFaulty = true;
+    this.#mayFail = true;
     this.#disk.capacityBytes = this.#disk.usedBytes() + bytes;
   }
 
   /** There is room, and no call fails any more. */
   mend(): void {
-    this.#isDiskFaulty = false;
+    this.#willFail = false;
     this.#disk.capacityBytes = Infinity;
     this.#disk.fault = () => undefined;
   }
@@ -245,10 +246,11 @@ export abstract class NodeProcess<L extends Life> {
   /** One of its next calls fails. The process may end by it. */
   failOnce(after: number): void {
     let calls = after;
-    this.#mayFail = true;
+    this.#mayFail = this.#willFail = true;
     this.#disk.fault = (operation) => {
       if (!failing.has(operation) || calls-- > 0) return undefined;
       this.#disk.fault = () => undefined;
+      this.#willFail = false;
       return 'EIO';
     };
   }
