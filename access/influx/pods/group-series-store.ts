@@ -231,13 +231,14 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
 
   /**
    * While requests go by it, what was brought up to date last, unless the replica here has that, too: it may have been opened just now, and a
-   * leader that was elected just now may not have told its databases.
+   * leader that was elected just now may not have told its databases. A replica that has left this node, and a node that is gone, still tell
+   * what they had.
    */
   #databases(): DatabaseSource & Pick<SeriesStore, 'database'> {
     const local = this.#options.local();
     const { place, index } = this.#refreshed;
     const isHere = local !== undefined && local.appliedIndex >= index;
-    if (this.#holders > 0 && !isHere && this.#isKnown(place)) return place;
+    if (this.#holders > 0 && !isHere && place !== undefined) return place;
     if (local !== undefined) return local;
     let remote: RemoteSeriesStore | undefined;
     try {
@@ -249,11 +250,6 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
     // Until the next leader has told its catalog, the last one's is the best that is known.
     for (const known of this.#remotes.values()) if (known.hasCatalog) return known;
     return noDatabases;
-  }
-
-  #isKnown(place: Place | undefined): place is RemoteSeriesStore {
-    for (const remote of this.#remotes.values()) if (remote === place) return remote.hasCatalog;
-    return false;
   }
 
   get catalogVersion(): number {
@@ -277,7 +273,10 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
   /** Until the result is called, `databases` does not go back behind the last `refresh`. */
   hold(): () => void {
     this.#holders++;
-    return () => void this.#holders--;
+    return () => {
+      // Nobody goes by it any more, and it may be of a replica that is closed.
+      if (--this.#holders === 0) this.#refreshed = { ...this.#refreshed, place: undefined };
+    };
   }
 
   /** Resolves when `databases` includes all changes that were answered before, for those who `hold` it. */
