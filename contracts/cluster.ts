@@ -134,8 +134,8 @@ export interface ReplicaStatus {
    * that may be lost.
    */
   readonly mayHaveLost?: boolean;
-  /** It takes no entries: the disk of its node is full, or has failed. */
-  readonly takesNoWrites?: boolean;
+  /** Writes are refused: `node`, by all replicas there, as the disk of its log is full; `replica`, by this one, whose data are not stored. */
+  readonly takesNoWrites?: 'node' | 'replica';
 }
 
 /** Request units that a replica served, minute by minute. */

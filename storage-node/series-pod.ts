@@ -86,8 +86,6 @@ interface SeriesPodStats extends CheckpointStats {
 }
 
 const noTables: TableRulesByName = new Map();
-/** More than an engine has in its life. */
-const versionsOfEngine = 2 ** 32;
 /** Of the reason of a refusal that is kept with a batch. */
 const mostErrorLength = 500;
 
@@ -169,6 +167,9 @@ export class SeriesPod implements SeriesStore {
   #nextRetention = 0;
   readonly #checkpoints: Checkpoints;
   /** Index of the last entry when it was looked at last, and at the last checkpoint. */
+  /** What `catalogVersion` was asked of last. */
+  #seenCatalog = { version: 0, states: 0 };
+  #catalogVersion = 0;
   #seenIndex = -1;
   #checkpointIndex = -1;
   #idleMs = idlePauseMs;
@@ -381,7 +382,7 @@ export class SeriesPod implements SeriesStore {
   }
 
   database(name: string): Database | undefined {
-    const replaced = this.#replica?.replaced;
+    const replaced = this.#replica?.replaced?.databases;
     const database =
       replaced === undefined
         ? this.#engine.database(name)
@@ -391,7 +392,7 @@ export class SeriesPod implements SeriesStore {
 
   /** As they are kept, without the properties in force. */
   keptDatabases(): readonly Database[] {
-    return this.#replica?.replaced ?? this.#engine.databases();
+    return this.#replica?.replaced?.databases ?? this.#engine.databases();
   }
 
   #asInForce(database: Database): Database {
@@ -410,7 +411,13 @@ export class SeriesPod implements SeriesStore {
 
   /** Another one whenever there may be other databases than before. */
   get catalogVersion(): number {
-    return this.#engine.catalogVersion + versionsOfEngine * (this.#replica?.version ?? 0);
+    const { catalogVersion } = this.#engine;
+    const states = this.#replica?.states ?? 0;
+    if (catalogVersion !== this.#seenCatalog.version || states !== this.#seenCatalog.states) {
+      this.#seenCatalog = { version: catalogVersion, states };
+      this.#catalogVersion++;
+    }
+    return this.#catalogVersion;
   }
 
   /** Resolves when the state here has all that was committed before the call; where it leads, if it does so for certain. */
@@ -473,7 +480,7 @@ export class SeriesPod implements SeriesStore {
 
   /** Last entry of the log that reads here may have seen. */
   get appliedIndex(): number {
-    return this.#engine.appliedIndex;
+    return this.#replica?.replaced?.appliedIndex ?? this.#engine.appliedIndex;
   }
 
   // ---- backups

@@ -78,8 +78,8 @@ export class SeriesReplica implements LogListener {
   #isClosed = false;
   /** Changes wait, as the role is about to change. */
   #isPaused = false;
-  /** While the state is being replaced: the databases as they were before. */
-  replaced: readonly Database[] | undefined;
+  /** While the state is being replaced: what there was before. */
+  replaced: { readonly databases: readonly Database[]; readonly appliedIndex: number } | undefined;
   #installs = 0;
   /** Counts changes of role. */
   #stint = 0;
@@ -151,7 +151,7 @@ export class SeriesReplica implements LogListener {
   }
 
   /** Another number once the state is being replaced, and once it has been. */
-  get version(): number {
+  get states(): number {
     return 2 * this.#installs - (this.replaced === undefined ? 0 : 1);
   }
 
@@ -380,7 +380,7 @@ export class SeriesReplica implements LogListener {
   async installSnapshot({ index, batches }: StateSnapshot): Promise<void> {
     const { engine, hurry } = this.#options;
     engine.discard();
-    this.replaced = engine.databases();
+    this.replaced = { databases: engine.databases(), appliedIndex: engine.appliedIndex };
     this.#installs++;
     try {
       await engine.importSnapshot(entriesOf(batches), index, async (error) => {

@@ -106,7 +106,7 @@ export class ClusterFixture {
       const units = this.units.get(group) ?? 0;
       const base = { group, leader: nodeOf(leader), term, applied: 0, rows: 0, bytes: 0, units };
       const full = (replica: number): Partial<ReplicaStatus> =>
-        this.full.has(nodeOf(replica)) ? { takesNoWrites: true } : {};
+        this.full.has(nodeOf(replica)) ? { takesNoWrites: 'node' } : {};
       const others = voters.filter((one) => one !== leader && this.full.has(nodeOf(one)));
       return [
         { ...base, ...full(leader), replica: leader, role: 'leader' as const, voters, learners },

@@ -48,7 +48,7 @@ interface ReplicaReport {
   /** See `ReplicaStatus`. */
   readonly fenced?: boolean;
   readonly mayHaveLost?: boolean;
-  readonly takesNoWrites?: boolean;
+  readonly takesNoWrites?: 'node' | 'replica';
 }
 
 export interface GroupReport {

@@ -70,8 +70,10 @@ const replicaReport = object(
       description: 'It leads, and acknowledged writes may be lost.',
     },
     takesNoWrites: {
-      type: 'boolean',
-      description: 'The disk of its node is full, or has failed.',
+      type: 'string',
+      enum: ['node', 'replica'],
+      description:
+        'Writes are refused: by all replicas of the node, whose disk is full, or by this one.',
     },
   },
   ['node', 'replica', 'state', 'role', 'applied', 'rows', 'bytes'],

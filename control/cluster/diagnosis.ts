@@ -242,14 +242,16 @@ function fenceFindings({ groups, nodes }: ClusterReport): Finding[] {
   return findings;
 }
 
-/** Leaders leave such nodes for others of their groups. */
+/** Leaders leave such nodes where a majority of the others has room. */
 function diskFindings({ groups }: ClusterReport): Finding[] {
   const nodes = new Set<number>();
   const stuck: GroupReport[] = [];
   for (const group of groups) {
-    const full = group.replicas.filter(({ takesNoWrites }) => takesNoWrites === true);
+    const full = group.replicas.filter(({ takesNoWrites }) => takesNoWrites !== undefined);
     for (const { node } of full) nodes.add(node);
-    if (full.some(({ node }) => node === group.leader)) stuck.push(group);
+    const isLed = full.every(({ node }) => node !== group.leader);
+    const isStuck = full.length > 0 && 2 * full.length >= group.replicas.length;
+    if (!isLed || isStuck) stuck.push(group);
   }
   if (nodes.size === 0) return [];
   const names = [...nodes].sort((a, b) => a - b).join(', ');

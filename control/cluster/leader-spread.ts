@@ -31,6 +31,9 @@ export class LeaderSpread {
   /** Request units a second of each group, by whichever replica they were served in the last minute. */
   readonly #units = new Map<number, number>();
 
+  /** Replicas that refuse writes. */
+  readonly #stuck = new Set<string>();
+
   constructor(
     { nodes, transferredAt, statuses }: ClusterState,
     placement: Placement,
@@ -44,7 +47,8 @@ export class LeaderSpread {
     this.#now = now;
     this.#by = by;
     for (const { node } of nodes) this.#counts.set(node, 0);
-    for (const { group, units = 0 } of statuses) {
+    for (const { group, replica, units = 0, takesNoWrites } of statuses) {
+      if (takesNoWrites !== undefined) this.#stuck.add(`${group} ${replica}`);
       this.#units.set(group, (this.#units.get(group) ?? 0) + units);
     }
   }
@@ -71,9 +75,19 @@ export class LeaderSpread {
       const mustGo =
         from.state === 'leaving' ||
         !this.#placement.isUsable(from.node) ||
-        this.#placement.isFull(from.node);
+        (this.#isStuck(leader) && this.#mayWrite(definition, leader));
       return [{ definition, leader, from: from.node, mustGo }];
     });
+  }
+
+  #isStuck({ group, replica }: { readonly group: number; readonly replica: number }): boolean {
+    return this.#stuck.has(`${group} ${replica}`);
+  }
+
+  /** Whether a majority of the voters takes writes. Otherwise a leader that refuses them is better than one whose writes wait for others. */
+  #mayWrite({ group }: GroupDefinition, { voters }: ReplicaStatus): boolean {
+    const ready = voters.filter((replica) => !this.#isStuck({ group, replica }));
+    return 2 * ready.length > voters.length;
   }
 
   #isLoaded(): boolean {
@@ -124,7 +138,7 @@ export class LeaderSpread {
   }
 
   /** Nodes of other voters that can be reached, and have room on their disks. */
-  #heirs({ replicas }: GroupDefinition, leader: ReplicaStatus): number[] {
+  #heirs({ group, replicas }: GroupDefinition, leader: ReplicaStatus): number[] {
     return replicas
       .filter(
         ({ node, replica, state }) =>
@@ -132,7 +146,7 @@ export class LeaderSpread {
           replica !== leader.replica &&
           leader.voters.includes(replica) &&
           this.#placement.isReachable(node) &&
-          !this.#placement.isFull(node),
+          !this.#isStuck({ group, replica }),
       )
       .map(({ node }) => node);
   }

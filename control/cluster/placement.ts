@@ -22,7 +22,9 @@ export class Placement {
     { rebuildAfterMs }: PlanPolicy,
     now: number,
   ) {
-    const full = new Set(statuses.filter(({ takesNoWrites }) => takesNoWrites).map(keyOf));
+    const full = new Set(
+      statuses.filter(({ takesNoWrites }) => takesNoWrites === 'node').map(keyOf),
+    );
     for (const node of nodes) {
       this.#zones.set(node.node, node.zone || `node ${node.node}`);
       this.#replicas.set(node.node, 0);
@@ -57,7 +59,7 @@ export class Placement {
     return this.#lost.has(node);
   }
 
-  /** Whether some replica on it takes no entries: others had better lead, and new replicas are better elsewhere. */
+  /** Whether its replicas take no entries: others had better lead, and new replicas are better elsewhere. */
   isFull(node: number): boolean {
     return this.#full.has(node);
   }

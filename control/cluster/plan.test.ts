@@ -441,7 +441,18 @@ describe('leaders under load', () => {
     settle(cluster);
     for (const { group } of cluster.groups.slice(12))
       expect(cluster.nodesOf(group)).toEqual([2, 3, 4]);
-    for (const node of [2, 3, 4]) cluster.full.add(node);
+    // Where a majority has no room, the leader that says so stays.
+    const led = leadersOf(cluster);
+    cluster.full.add(2);
+    cluster.full.add(3);
+    settle(cluster);
+    expect(cluster.groups.every(({ group }) => cluster.nodesOf(group).length === 3)).toBe(true);
+    for (const { group } of cluster.groups) {
+      const room = cluster.nodesOf(group).filter((node) => !cluster.full.has(node));
+      if (room.length === 2) expect(room).toContain(cluster.leaderOf(group));
+    }
+    expect(led.get(1)).toBe(0);
+    cluster.full.add(4);
     expect(settle(cluster)).toEqual([]);
     cluster.purposes = purposes(17);
     settle(cluster);

@@ -123,7 +123,7 @@ class Planner {
 
   /**
    * Nodes of a new group. With a replica on one that is out of reach, and may be back soon, the group survives the loss of another.
-   * But most of them have to be in reach.
+   * But most of them have to be in reach. Where too many disks are full, the group waits for room.
    */
   #firstNodes(): number[] {
     const { replicas } = this.#policy;
@@ -138,7 +138,9 @@ class Planner {
     add(false);
     const inReach = nodes.length;
     add(true);
-    return 2 * inReach > nodes.length ? nodes : nodes.slice(0, inReach);
+    if (2 * inReach > nodes.length) return nodes;
+    const isFull = nodes.some((node) => this.#placement.isFull(node));
+    return isFull ? [] : nodes.slice(0, inReach);
   }
 
   #delete({ group, replicas }: GroupDefinition): void {
@@ -170,7 +172,7 @@ class Planner {
     );
   }
 
-  /** A new replica whose node is lost or drained before it has caught up. */
+  /** A new replica whose node is lost, drained or full before it has caught up. */
   #giveUpJoin(
     { group, replicas }: GroupDefinition,
     leader: ReplicaStatus,
@@ -178,7 +180,9 @@ class Planner {
   ): GroupChange | undefined {
     if (members.length < 2) return undefined;
     const stuck = replicas.find(
-      ({ replica, node }) => !leader.voters.includes(replica) && !this.#placement.isUsable(node),
+      ({ replica, node }) =>
+        !leader.voters.includes(replica) &&
+        (!this.#placement.isUsable(node) || this.#placement.isFull(node)),
     );
     return stuck && { kind: 'leave', group, node: stuck.node };
   }
@@ -192,7 +196,7 @@ class Planner {
     const move = this.#state.moves.find((one) => one.group === group.group);
     if (move === undefined || !members.includes(move.from)) return undefined;
     if (members.includes(move.to)) return this.#leave(group, move.from, leader);
-    if (!this.#placement.isReachable(move.to)) return undefined;
+    if (!this.#placement.isReachable(move.to) || this.#placement.isFull(move.to)) return undefined;
     return this.#add(group.group, move.to, mayCopy);
   }
 

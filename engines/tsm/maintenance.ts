@@ -29,6 +29,8 @@ interface Waiter {
 
 export class Maintenance {
   failure: Error | undefined = undefined;
+  /** The shard of the failure. */
+  #failed: LiveShard | undefined = undefined;
   compactionFailures = 0;
   flushFailures = 0;
   headBytes = 0;
@@ -89,6 +91,7 @@ export class Maintenance {
 
   forget(live: LiveShard): void {
     live.isDropped = true;
+    if (this.#failed === live) this.failure = this.#failed = undefined;
     this.recount(live);
     if (this.#flushing === live) this.#flushing = undefined;
     if (this.#compacting === live) this.#compacting = undefined;
@@ -184,13 +187,14 @@ export class Maintenance {
       if (live.shard.isFlushing) live.shard.flushSlice(budgetMs, blocks);
       if (!live.shard.isFlushing) this.failure = undefined;
     } catch (error) {
-      this.fail(`flushing ${live.shard.directory}`, error);
+      this.fail(`flushing ${live.shard.directory}`, error, live);
     }
     this.recount(live);
   }
 
   /** The disk did not take something. */
-  fail(what: string, error: unknown): void {
+  fail(what: string, error: unknown, live?: LiveShard): void {
+    this.#failed = live;
     const reason = error instanceof Error ? error.message : String(error);
     this.failure = new Error(`${what}: ${reason}`, { cause: error });
     this.flushFailures++;

@@ -230,6 +230,16 @@ describe('memory', () => {
     expect(trial.read()).toHaveLength(1000);
   });
 
+  test('a full disk is a failure no more once what could not be stored is dropped', async () => {
+    const disk = new FaultyDisk({ rng: seeded(1) });
+    const trial = await EngineTrial.open(disk, { headBytes: 100_000 });
+    disk.fault = (operation) => (operation === 'write' ? 'ENOSPC' : undefined);
+    while (!trial.engine.congested) trial.write(rows(0, 1000));
+    await expect(trial.engine.drained()).rejects.toThrow('ENOSPC');
+    trial.change({ kind: 'dropDatabase', database: 'd' });
+    expect(trial.engine.failure).toBeUndefined();
+  });
+
   test.each([
     ['a series with many rows is flushed', 1, 1],
     ['rows of many series are not', 1000, 0],

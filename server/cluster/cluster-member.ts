@@ -77,7 +77,7 @@ export class ClusterMember implements ClusterMetadata {
   #store!: ReplicatedDocumentStore;
   #host: RaftHost | undefined;
   #fullTimer: NodeJS.Timeout | undefined;
-  /** Voters that were asked to lead, as this node's disk is full. */
+  /** Voters that were asked to lead since this node's disk is full. */
   #heirsAsked = 0;
   #group!: RaftReplicatedGroup;
   #keeper: MembershipKeeper | undefined;
@@ -487,13 +487,17 @@ export class ClusterMember implements ClusterMetadata {
 
   /** A leader without room on its disk refuses changes of the metadata. Others may have room. */
   #leaveIfFull(): void {
-    if (!this.isLeader || this.#host?.pod.failure === undefined) return;
+    if (this.#host?.pod.failure === undefined) this.#heirsAsked = 0;
+    else if (this.isLeader) this.#leave();
+  }
+
+  /** Each other voter is asked once: where all are full, somebody has to lead. */
+  #leave(): void {
     const { voters } = this.#keeper!.members();
     const heirs = voters.filter(
       (one) => one !== this.identity.node && this.#unreachableMs(one) === 0,
     );
-    // Another one each time, as the first may have no room either.
-    const heir = heirs[this.#heirsAsked++ % heirs.length];
+    const heir = heirs[this.#heirsAsked++];
     if (heir !== undefined) this.#group.raft.transfer(replicaId(heir));
   }
 

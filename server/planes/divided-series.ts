@@ -25,11 +25,7 @@ export class DividedSeries implements Divided {
     this.#logOf = logOf;
   }
 
-  hold(): () => void {
-    return this.store.partitions[0]!.hold();
-  }
-
-  refresh(): Promise<void> {
+  refresh(): Promise<() => void> {
     return this.store.partitions[0]!.refresh();
   }
 

@@ -24,10 +24,8 @@ import type { PointBatch } from '../../universal-row/series/point-batch.ts';
 
 /** The store of one group, wherever it is led. */
 export interface GroupPartition extends Partition, AlignedPartition {
-  /** Until the result is called, `databases` does not go back behind the last `refresh`. */
-  hold(): () => void;
-  /** Resolves when `databases` has all changes made before the call. */
-  refresh(): Promise<void>;
+  /** Resolves when `databases` has all changes made before the call. It does not go back behind them until the result is called. */
+  refresh(): Promise<() => void>;
   /** Last entry of the group's log that answers by this store may have seen. */
   readonly seenIndex: number;
   close(): void;
@@ -149,7 +147,8 @@ export class DividedStore extends PartitionedStore {
    * that is sent before, and delivered late, is refused by its order after changes of the next leader.
    */
   async expectLeading(): Promise<void> {
-    await this.partitions[0]!.refresh();
+    const release = await this.partitions[0]!.refresh();
+    release();
     if (this.#changesIn === undefined || this.#leading()?.term !== this.#changesIn) {
       throw new OutcomeUnknownError();
     }
@@ -176,10 +175,8 @@ export class DividedStore extends PartitionedStore {
   }
 
   async #latest(database: string): Promise<Database | undefined> {
-    const [first] = this.partitions;
-    const release = first!.hold();
+    const release = await this.partitions[0]!.refresh();
     try {
-      await first!.refresh();
       return this.database(database);
     } finally {
       release();

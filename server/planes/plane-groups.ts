@@ -233,7 +233,9 @@ export class PlaneGroups<P extends ReplicaPod> {
         voters: replication?.members.voters ?? [],
         learners: replication?.members.learners ?? [],
         ...this.#fences.of(replication),
-        ...(pod.writeFailure === undefined ? {} : { takesNoWrites: true }),
+        ...(pod.writeFailure === undefined
+          ? {}
+          : { takesNoWrites: log.failure === undefined ? 'replica' : 'node' }),
       };
     });
   }

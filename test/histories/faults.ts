@@ -143,7 +143,7 @@ export class Faults {
     if (random.chance(full)) {
       const node = this.#someNode();
       node.fill(random.below(random.pick([1, 4096, 100_000])));
-      timeline.after(random.next() * 5000, () => node.mend());
+      timeline.after(random.next() * 5000, () => node.makeRoom());
       this.disks++;
     }
     if (random.chance(failing)) {

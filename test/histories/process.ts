@@ -236,10 +236,14 @@ export abstract class NodeProcess<L extends Life> {
     this.#disk.capacityBytes = this.#disk.usedBytes() + bytes;
   }
 
+  makeRoom(): void {
+    this.#disk.capacityBytes = Infinity;
+  }
+
   /** There is room, and no call fails any more. */
   mend(): void {
+    this.makeRoom();
     this.#willFail = false;
-    this.#disk.capacityBytes = Infinity;
     this.#disk.fault = () => undefined;
   }
 

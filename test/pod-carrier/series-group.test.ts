@@ -225,10 +225,9 @@ describe('a group of replicas', () => {
     let local: (Stub & LocalReplica) | undefined;
     const store = groupStore(() => local);
     const names = (): string[] => store.databases().map(({ name }) => name);
-    const release = store.hold();
-    await store.refresh();
+    const releases = [await store.refresh()];
     leader = 2;
-    await store.refresh();
+    releases.push(await store.refresh());
     expect(names()).toEqual(['old', 'new']);
     // Another one leads that has told its databases long ago.
     leader = 1;
@@ -236,13 +235,13 @@ describe('a group of replicas', () => {
     local = { ...stubStore(having()), role: 'follower', appliedIndex: 0 };
     expect([names(), store.database('new')?.name]).toEqual([['old', 'new'], 'new']);
     Object.assign(local, having('old', 'new', 'newest'));
-    await store.refresh();
+    releases.push(await store.refresh());
     expect(names()).toEqual(['old', 'new', 'newest']);
     // The replica leaves after it was asked.
     local = undefined;
     expect(names()).toEqual(['old', 'new', 'newest']);
     leader = 2;
-    await store.refresh();
+    releases.push(await store.refresh());
     local = { ...stubStore(having('here')), role: 'follower', appliedIndex: 4 };
     expect(names()).toEqual(['old', 'new']);
     const behind = local;
@@ -250,7 +249,7 @@ describe('a group of replicas', () => {
     expect(names()).toEqual(['here']);
     // What was asked for before is as good as what others tell, and may be of a node that is gone.
     local = behind;
-    release();
+    for (const release of releases) release();
     expect(names()).toEqual(['here']);
     local = undefined;
     leader = 1;

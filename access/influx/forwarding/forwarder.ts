@@ -46,10 +46,11 @@ export interface SeriesReplicaHere {
 
 /** A tenant's time series in several groups, which a gateway asks by itself. */
 export interface DividedSeries {
-  /** Until the result is called, the databases and policies known here do not go back behind the last `refresh`. */
-  hold(): () => void;
-  /** Resolves when these have all changes made before the call. */
-  refresh(): Promise<void>;
+  /**
+   * Resolves when the databases and policies known here have all changes made before the call. They do not go back behind these until
+   * the result is called.
+   */
+  refresh(): Promise<() => void>;
   /** Whether reads within these bounds can begin here: what their session has seen is here, now or in a moment. */
   mayBeLate(bounds: ReadBounds): Promise<boolean>;
 }

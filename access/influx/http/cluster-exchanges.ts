@@ -4,6 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isFinal, NotLeaderError, UnavailableError } from '../../../contracts/series-store.ts';
 import type { Clock } from '../../../universal-row/environment.ts';
+import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import { offered, repeated } from '../../../universal-row/series/batch-identity.ts';
 import { type DividedSeries, type Forwarder, notLeading } from '../forwarding/forwarder.ts';
 import type { Caller } from '../tenants/caller.ts';
@@ -41,14 +42,7 @@ export class ClusterExchanges {
     const { handle } = route.action as { handle: Handle };
     const tenant = caller.space.number;
     const divided = isForwarded ? undefined : forwarder.dividedOf(tenant);
-    if (divided !== undefined) {
-      const release = divided.hold();
-      try {
-        if (await this.#isGathered(exchange, caller, route, divided)) return;
-      } finally {
-        release();
-      }
-    }
+    if (divided !== undefined && (await this.#isGathered(exchange, caller, route, divided))) return;
     if (
       divided === undefined &&
       !isForwarded &&
@@ -122,6 +116,7 @@ export class ClusterExchanges {
       return true;
     }
     const { forwarder, queries, counters } = this.#options;
+    let release = (): void => {};
     try {
       if (route.hasForm) await queries.readForm(exchange);
       const onlyReads = route.hasForm
@@ -132,13 +127,13 @@ export class ClusterExchanges {
       if (bounds !== undefined && (await divided.mayBeLate(bounds))) counters.queriesReadHere++;
       else {
         exchange.reads = 'strong';
-        await divided.refresh();
+        release = await divided.refresh();
       }
     } catch (error) {
       this.#fail(exchange, route, error);
       return true;
     }
-    await handle(exchange, caller);
+    await handled(() => handle(exchange, caller), release);
     return true;
   }
 
@@ -153,8 +148,8 @@ export class ClusterExchanges {
     exchange.receivedAt = clock.now();
     exchange.identity = this.#options.forwarder.newIdentity();
     if (exchange.bodyLength > maxHeldBytes) {
-      await divided.refresh();
-      return await handle(exchange, caller);
+      const release = await divided.refresh();
+      return await handled(() => handle(exchange, caller), release);
     }
     await exchange.hold(body);
     try {
@@ -165,8 +160,8 @@ export class ClusterExchanges {
     }
     this.#markRepeated(exchange);
     exchange.giveUpAdmission();
-    await divided.refresh();
-    await handle(exchange, caller);
+    const release = await divided.refresh();
+    await handled(() => handle(exchange, caller), release);
   }
 
   /** Its points are about to be given to the store once more: batches before the one that failed may be stored. */
@@ -241,4 +236,12 @@ export class ClusterExchanges {
 
 function isNotFound(error: unknown): boolean {
   return error instanceof HttpError && error.message.includes('not found');
+}
+
+async function handled(handle: () => MaybePromise<void>, release: () => void): Promise<void> {
+  try {
+    await handle();
+  } finally {
+    release();
+  }
 }

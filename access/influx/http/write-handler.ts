@@ -121,8 +121,14 @@ export class WriteHandler {
   }
 }
 
+/** Asked at any time while the write waits: the replica may have left this node meanwhile. */
 function quotaModeOf({ store, database }: WriteTarget): QuotaMode {
-  return store.database(database)?.quotaMode ?? 'server';
+  try {
+    return store.database(database)?.quotaMode ?? 'server';
+  } catch (error) {
+    if (!(error instanceof UnavailableError)) throw error;
+    return 'server';
+  }
 }
 
 function hasPolicy(store: SeriesStore, database: string, name: string): boolean {

@@ -270,26 +270,31 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
     return this.#databases().database(name);
   }
 
-  /** Until the result is called, `databases` does not go back behind the last `refresh`. */
-  hold(): () => void {
-    this.#holders++;
-    return () => {
+  /**
+   * Resolves when `databases` includes all changes that were answered before. It does not go back behind them until the result is
+   * called.
+   */
+  async refresh(): Promise<() => void> {
+    const number = ++this.#refreshes;
+    const release = (): void => {
       // Nobody goes by it any more, and it may be of a replica that is closed.
       if (--this.#holders === 0) this.#refreshed = { ...this.#refreshed, place: undefined };
     };
-  }
-
-  /** Resolves when `databases` includes all changes that were answered before, for those who `hold` it. */
-  refresh(): Promise<void> {
-    const number = ++this.#refreshes;
-    return this.#atLeader(
-      true,
-      async (place) => {
-        const index = await refreshed(place);
-        if (number > this.#refreshed.number) this.#refreshed = { number, place, index };
-      },
-      (attempts) => this.#reader(attempts),
-    );
+    this.#holders++;
+    try {
+      await this.#atLeader(
+        true,
+        async (place) => {
+          const index = await refreshed(place);
+          if (number > this.#refreshed.number) this.#refreshed = { number, place, index };
+        },
+        (attempts) => this.#reader(attempts),
+      );
+    } catch (error) {
+      release();
+      throw error;
+    }
+    return release;
   }
 
   /** The databases as of now, without the properties in force. */
@@ -321,7 +326,7 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
     });
     // A replica here that follows may not have it yet.
     const local = this.#options.local();
-    if (local !== undefined && local.role !== 'leader') await this.refresh();
+    if (local !== undefined && local.role !== 'leader') (await this.refresh())();
   }
 
   // ---- points
