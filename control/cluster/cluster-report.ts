@@ -14,6 +14,7 @@ import {
   type ReplicaStatus,
   type SeriesPart,
 } from '../../contracts/cluster.ts';
+import { replicaKey } from './cluster-state.ts';
 import { isSettled, leadersOf } from './plan.ts';
 
 export interface NodeReport {
@@ -99,7 +100,7 @@ interface ReportInput {
 export function clusterReport(input: ReportInput): ClusterReport {
   const { cluster, node, leader, voters, wantedReplicas, statuses, silent } = input;
   const leaders = leadersOf(statuses);
-  const byReplica = new Map(statuses.map((status) => [keyOf(status), status]));
+  const byReplica = new Map(statuses.map((status) => [replicaKey(status), status]));
   const groups = input.groups.map((definition): GroupReport => {
     const { group, tenant, model, partition, series, epoch } = definition;
     const leading = leaders.get(group);
@@ -112,7 +113,7 @@ export function clusterReport(input: ReportInput): ClusterReport {
         fenced,
         mayHaveLost,
         takesNoWrites,
-      } = byReplica.get(keyOf({ group, replica })) ?? {};
+      } = byReplica.get(replicaKey({ group, replica })) ?? {};
       return {
         ...{ node: on, replica, state, role, applied, rows, bytes },
         ...(fenced === undefined ? {} : { fenced }),
@@ -171,8 +172,4 @@ export function isWhole({ nodes, groups, wantedReplicas, leader }: ClusterReport
     groups.length > 0 &&
     groups.every(({ settled, replicas }) => settled && replicas.length >= wanted)
   );
-}
-
-function keyOf({ group, replica }: { group: number; replica: number }): string {
-  return `${group}/${replica}`;
 }

@@ -80,6 +80,11 @@ export type GroupChange =
   /** A move is done, or cannot be done any more. */
   | { readonly kind: 'endMove'; readonly group: number };
 
+/** Tells replicas apart. */
+export function replicaKey(of: { readonly group: number; readonly replica: number }): string {
+  return `${of.group} ${of.replica}`;
+}
+
 /** Tells purposes apart. */
 export function purposeKey({ tenant, model, partition, series }: GroupPurpose): string {
   if (series !== undefined) return `${tenant}/${model}/${series.partition} of ${series.of}`;

@@ -2,7 +2,12 @@
 // than others. Load is measured in request units if there are any, else in groups that a node leads.
 
 import type { GroupDefinition, ReplicaStatus } from '../../contracts/cluster.ts';
-import type { ClusterState, GroupChange, PlanPolicy } from './cluster-state.ts';
+import {
+  type ClusterState,
+  type GroupChange,
+  type PlanPolicy,
+  replicaKey,
+} from './cluster-state.ts';
 import { relief } from './leader-loads.ts';
 import type { Placement } from './placement.ts';
 
@@ -48,7 +53,7 @@ export class LeaderSpread {
     this.#by = by;
     for (const { node } of nodes) this.#counts.set(node, 0);
     for (const { group, replica, units = 0, takesNoWrites } of statuses) {
-      if (takesNoWrites !== undefined) this.#stuck.add(`${group} ${replica}`);
+      if (takesNoWrites !== undefined) this.#stuck.add(replicaKey({ group, replica }));
       this.#units.set(group, (this.#units.get(group) ?? 0) + units);
     }
   }
@@ -80,8 +85,8 @@ export class LeaderSpread {
     });
   }
 
-  #isStuck({ group, replica }: { readonly group: number; readonly replica: number }): boolean {
-    return this.#stuck.has(`${group} ${replica}`);
+  #isStuck(of: Pick<ReplicaStatus, 'group' | 'replica'>): boolean {
+    return this.#stuck.has(replicaKey(of));
   }
 
   /** Whether a majority of the voters takes writes. Otherwise a leader that refuses them is better than one whose writes wait for others. */

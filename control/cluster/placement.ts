@@ -2,7 +2,12 @@
 // fewest replicas first.
 
 import { type GroupDefinition, hasRole } from '../../contracts/cluster.ts';
-import type { ClusterState, NodeSighting, PlanPolicy } from './cluster-state.ts';
+import {
+  type ClusterState,
+  type NodeSighting,
+  type PlanPolicy,
+  replicaKey,
+} from './cluster-state.ts';
 
 /** Difference of two nodes' replicas for which one is moved. A difference of 2 stays as an operator made it. */
 const worthwhile = 3;
@@ -23,7 +28,7 @@ export class Placement {
     now: number,
   ) {
     const full = new Set(
-      statuses.filter(({ takesNoWrites }) => takesNoWrites === 'node').map(keyOf),
+      statuses.filter(({ takesNoWrites }) => takesNoWrites === 'node').map(replicaKey),
     );
     for (const node of nodes) {
       this.#zones.set(node.node, node.zone || `node ${node.node}`);
@@ -36,7 +41,7 @@ export class Placement {
     for (const { group, replicas } of groups) {
       for (const { node, replica } of replicas) {
         this.count(node, 1);
-        if (full.has(keyOf({ group, replica }))) this.#full.add(node);
+        if (full.has(replicaKey({ group, replica }))) this.#full.add(node);
       }
     }
   }
@@ -145,10 +150,6 @@ export class Placement {
   #zonesOf(nodes: readonly number[]): number {
     return new Set(nodes.map((node) => this.zoneOf(node))).size;
   }
-}
-
-function keyOf({ group, replica }: { group: number; replica: number }): string {
-  return `${group} ${replica}`;
 }
 
 function isLess(a: readonly number[], b: readonly number[]): boolean {

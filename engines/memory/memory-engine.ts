@@ -62,7 +62,7 @@ export class MemoryEngine implements Engine {
     if (this.#disk === undefined || this.#directory === undefined) return;
     const newest = newestSnapshot(this.#disk, this.#directory);
     if (newest === 0) return;
-    // The log goes by it.
+    // The log drops entries that the snapshot has: its name must survive a power cut.
     await syncDirectoryAsync(this.#disk, this.#directory);
     this.#diskBytes = readSnapshot(
       this.#disk,

@@ -187,16 +187,16 @@ export class Maintenance {
       if (live.shard.isFlushing) live.shard.flushSlice(budgetMs, blocks);
       if (!live.shard.isFlushing) this.failure = undefined;
     } catch (error) {
-      this.fail(`flushing ${live.shard.directory}`, error, live);
+      this.#fail(live, error);
     }
     this.recount(live);
   }
 
   /** The disk did not take something. */
-  fail(what: string, error: unknown, live?: LiveShard): void {
+  #fail(live: LiveShard, error: unknown): void {
     this.#failed = live;
     const reason = error instanceof Error ? error.message : String(error);
-    this.failure = new Error(`${what}: ${reason}`, { cause: error });
+    this.failure = new Error(`flushing ${live.shard.directory}: ${reason}`, { cause: error });
     this.flushFailures++;
     this.#flushAgainAt = this.#options.clock.monotonic() + flushRetryMs;
     for (const waiter of this.#waiters.splice(0)) waiter.reject(this.failure);

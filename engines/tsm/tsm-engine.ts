@@ -182,7 +182,7 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
     const state = readEngineManifest(this.#disk, this.#directory);
     if (state === undefined) makeDurableDirectory(this.#disk, this.#directory);
     else {
-      // The log and the files of older shards go by it.
+      // The log drops entries, and files of shards are removed, because of this manifest: its name must survive a power cut.
       await syncDirectoryAsync(this.#disk, this.#directory);
       this.catalog = Catalog.load(state.catalog);
       this.#appliedIndex = state.appliedIndex;

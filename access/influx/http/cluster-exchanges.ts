@@ -81,7 +81,7 @@ export class ClusterExchanges {
 
   /**
    * Makes sure that this node leads: one that was stopped for a while may not have heard of the next leader, nor of what that one has
-   * changed. Rejects with `NotLeaderError`. Lists of queries are of this node, whoever leads.
+   * changed. Rejects with `NotLeaderError`. A request that only lists or ends queries of this node needs no leader.
    */
   async #confirm(exchange: Exchange, caller: Caller, { hasForm }: Route): Promise<void> {
     const { forwarder, queries } = this.#options;

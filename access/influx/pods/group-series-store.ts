@@ -111,7 +111,7 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
   #refreshes = 0;
   /** Whose databases were brought up to date last, and by which refresh. */
   #refreshed: Refreshed = { number: 0, place: undefined, index: 0 };
-  /** Requests that go by what was brought up to date. */
+  /** Requests that use the databases of the last refresh. */
   #holders = 0;
   /** The node that led last; 0 for none or this one. */
   #lastLeader = 0;
@@ -230,9 +230,9 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
   // ---- databases
 
   /**
-   * While requests go by it, what was brought up to date last, unless the replica here has that, too: it may have been opened just now, and a
-   * leader that was elected just now may not have told its databases. A replica that has left this node, and a node that is gone, still tell
-   * what they had.
+   * While requests use the last refresh: the databases of the place that was refreshed, unless the replica here has the same log entries.
+   * That replica may have been opened just now, and a leader that was elected just now may not have told its databases. The place is used
+   * even if its replica has left this node, or its node is gone.
    */
   #databases(): DatabaseSource & Pick<SeriesStore, 'database'> {
     const local = this.#options.local();
@@ -277,7 +277,7 @@ export class GroupSeriesStore implements SeriesStore, DatabaseSource {
   async refresh(): Promise<() => void> {
     const number = ++this.#refreshes;
     const release = (): void => {
-      // Nobody goes by it any more, and it may be of a replica that is closed.
+      // No request uses these databases any more, and their replica may be closed.
       if (--this.#holders === 0) this.#refreshed = { ...this.#refreshed, place: undefined };
     };
     this.#holders++;
