@@ -37,9 +37,12 @@ export class PartitionMarks {
     this.#known = undefined;
   }
 
-  /** There may be some. */
+  /** There may be some. Asked before each command. */
   get isAny(): boolean {
-    return this.#known === undefined ? this.#engine.holds(marksTable) : this.#known.size > 0;
+    if (this.#known !== undefined) return this.#known.size > 0;
+    if (this.#engine.holds(marksTable)) return true;
+    this.#known = none;
+    return false;
   }
 
   /** Whether the partitions that the command needs must be checked. */

@@ -30,13 +30,16 @@ export interface ReplicaOptions {
 }
 
 export class Replica implements LogListener {
-  role: LogRole = 'follower';
   /** The replica that leads; 0 while none is known. */
   leader = 0;
   /** Times that something was undone, at the end of a leadership for one. */
   losses = 0;
+  #role: LogRole = 'follower';
   #isClosed = false;
+  /** `isShut`, but for an engine that is moving. */
+  #isShut = true;
   readonly #options: ReplicaOptions;
+  readonly #engine: AheadEngine;
   /** Leader's clock as of the last entry, Unix milliseconds. */
   #time = 0;
   #busy: Promise<void> | undefined = undefined;
@@ -46,16 +49,29 @@ export class Replica implements LogListener {
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
+    this.#engine = options.engine;
   }
 
-  /** Commands cannot run now: they wait for `ready`, or are refused where there is nothing to wait for. */
+  get role(): LogRole {
+    return this.#role;
+  }
+
+  /**
+   * Commands cannot run now: they wait for `ready`, or are refused where there is nothing to wait for. Asked several
+   * times a command.
+   */
   get isShut(): boolean {
-    return this.role !== 'leader' || this.#isClosed || this.ready !== undefined;
+    return this.#isShut || this.#engine.moving !== undefined;
+  }
+
+  #setShut(): void {
+    const waits = this.#busy !== undefined || this.#pause !== undefined;
+    this.#isShut = this.#role !== 'leader' || this.#isClosed || waits;
   }
 
   /** Promise to wait for before rows are accessed. */
   get ready(): Promise<void> | undefined {
-    return this.#busy ?? this.#options.engine.moving ?? this.#pause?.over;
+    return this.#busy ?? this.#engine.moving ?? this.#pause?.over;
   }
 
   get isPaused(): boolean {
@@ -64,7 +80,7 @@ export class Replica implements LogListener {
 
   /** Whether this is a follower whose rows are the state after a log entry. */
   get mayRead(): boolean {
-    return this.role !== 'leader' && !this.#isClosed && this.ready === undefined;
+    return this.#role !== 'leader' && !this.#isClosed && this.ready === undefined;
   }
 
   /** Nothing of the command has been done. */
@@ -81,6 +97,7 @@ export class Replica implements LogListener {
   /** Commands are refused from now on, as by a replica that does not lead. */
   close(): void {
     this.#isClosed = true;
+    this.#setShut();
   }
 
   /** Never below the time of an entry, so that expired rows do not return with a slower clock. */
@@ -103,17 +120,17 @@ export class Replica implements LogListener {
   //
 
   apply(entry: Buffer, index: number): MaybePromise<void> {
-    const { engine, rowsReplaced } = this.#options;
+    const { rowsReplaced } = this.#options;
     this.#time = Math.max(this.#time, entryTime(entry));
-    return this.#whileBusy(whenReady(engine.apply(entry, index), rowsReplaced));
+    return this.#whileBusy(whenReady(this.#engine.apply(entry, index), rowsReplaced));
   }
 
   committed(position: number, index: number): void {
-    this.#options.engine.committed(position, index);
+    this.#engine.committed(position, index);
   }
 
   skipped(index: number): void {
-    this.#options.engine.committed(-Infinity, index);
+    this.#engine.committed(-Infinity, index);
   }
 
   checkpoint(): void {
@@ -125,14 +142,16 @@ export class Replica implements LogListener {
       let end!: () => void;
       const over = new Promise<void>((resolve) => (end = resolve));
       this.#pause = { over, end };
+      this.#setShut();
     }
     const { runs, endTick } = this.#options;
-    if (this.role === 'leader') return whenReady(runs.moveOn(), endTick);
+    if (this.#role === 'leader') return whenReady(runs.moveOn(), endTick);
   }
 
   resume(): void {
     this.#pause?.end();
     this.#pause = undefined;
+    this.#setShut();
   }
 
   lost(position: number): MaybePromise<void> {
@@ -151,24 +170,28 @@ export class Replica implements LogListener {
   #whileBusy(work: MaybePromise<void>): MaybePromise<void> {
     if (!(work instanceof Promise)) return;
     const ended = (): void => {
-      if (this.#busy === waits) this.#busy = undefined;
+      if (this.#busy !== waits) return;
+      this.#busy = undefined;
+      this.#setShut();
     };
     const waits: Promise<void> = work.then(ended, ended);
     this.#busy = waits;
+    this.#setShut();
     return work;
   }
 
   roleChanged(role: LogRole, leader: number): void {
-    const hasLed = this.role === 'leader' && role !== 'leader';
-    this.role = role;
+    const hasLed = this.#role === 'leader' && role !== 'leader';
+    this.#role = role;
     this.leader = leader;
+    this.#setShut();
     // Observers of rows must observe them at the new leader from now on.
     if (hasLed) this.#options.rowsReplaced();
   }
 
   async exportSnapshot(): Promise<StateSnapshot> {
     await this.#options.runs.whole();
-    return this.#options.engine.committedRows();
+    return this.#engine.committedRows();
   }
 
   /** Durable when this resolves. */

@@ -80,6 +80,8 @@ export class CommandTick<C extends TickClient = TickClient> {
   #starts: number[] = [];
   /** Adjacent ones of one position are joined. */
   #evaluated: EvaluatedRange[] = [];
+  /** The last one. */
+  #range: EvaluatedRange | undefined;
   /** Messages that `pushed` was told of; undefined in most ticks, which have none. */
   #messages: MessageRange[] | undefined;
   #isScheduled = false;
@@ -137,6 +139,7 @@ export class CommandTick<C extends TickClient = TickClient> {
     while (evaluated.length > 0 && evaluated.at(-1)!.start >= pos) evaluated.pop();
     const last = evaluated.at(-1);
     if (last !== undefined && last.end > pos) last.end = pos;
+    this.#range = last;
   }
 
   #cutMessages(messages: MessageRange[]): void {
@@ -168,11 +171,13 @@ export class CommandTick<C extends TickClient = TickClient> {
     end = this.writer.pos,
   ): void {
     if (pod === undefined) return;
-    const evaluated = this.#evaluated;
-    const last = evaluated.at(-1);
-    if (last !== undefined && last.end === mark && last.at === at && last.pod === pod)
+    const last = this.#range;
+    if (last !== undefined && last.end === mark && last.at === at && last.pod === pod) {
       last.end = end;
-    else evaluated.push({ start: mark, end, pod, at });
+      return;
+    }
+    this.#range = { start: mark, end, pod, at };
+    this.#evaluated.push(this.#range);
   }
 
   /**
@@ -312,6 +317,7 @@ export class CommandTick<C extends TickClient = TickClient> {
     owners.length = 0;
     starts.length = 0;
     evaluated.length = 0;
+    this.#range = undefined;
     this.#messages = undefined;
     if (isFree) writer.reset();
     else this.#renewBuffer();
@@ -338,6 +344,7 @@ export class CommandTick<C extends TickClient = TickClient> {
     this.#owners = [];
     this.#starts = [];
     this.#evaluated = [];
+    this.#range = undefined;
     this.#messages = undefined;
     this.#renewBuffer();
     return answers;
@@ -370,6 +377,7 @@ export class CommandTick<C extends TickClient = TickClient> {
     this.#owners = [];
     this.#starts = [];
     this.#evaluated = [];
+    this.#range = undefined;
     this.#messages = undefined;
     this.#renewBuffer();
     for (const client of owners) client.destroy();

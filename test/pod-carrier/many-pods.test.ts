@@ -34,7 +34,6 @@ class TestPod implements LocalPod {
   losses = 0;
   lastPosition = 0;
   isPaused = false;
-  isShut = false;
   isWithin = (): boolean => false;
   read = (): never => {
     throw new Error('there is one replica');
@@ -49,6 +48,10 @@ class TestPod implements LocalPod {
 
   constructor(fixture: PodFixture) {
     this.fixture = fixture;
+  }
+
+  get isShut(): boolean {
+    return this.role !== 'leader';
   }
 
   execute(command: Command, reply: Reply): Promise<Reply | void> | Reply | void {

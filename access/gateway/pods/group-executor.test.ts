@@ -32,7 +32,7 @@ class Replica implements LocalPod {
   /** Commands wait for this before they run. */
   gate: Promise<void> | undefined;
   get isShut(): boolean {
-    return this.gate !== undefined;
+    return this.role !== 'leader' || this.gate !== undefined;
   }
   position = -1;
   outcomes: ((outcome: Outcome) => void)[] = [];

@@ -77,6 +77,9 @@ export class GroupExecutor implements Executor {
   /** Numbers of writes sent to other processes, where these record them. */
   readonly #numbers = new WriteNumbers();
   readonly #options: GroupExecutorOptions;
+  /** As in the options: asked for each command. */
+  readonly #node: number;
+  readonly #mayWait: boolean;
   readonly #tick: GroupTick = {
     ...{ pod: undefined, losses: 0, after: 0 },
     last: { pod: undefined, at: 0 },
@@ -102,6 +105,8 @@ export class GroupExecutor implements Executor {
 
   constructor(options: GroupExecutorOptions) {
     this.#options = options;
+    this.#node = options.node;
+    this.#mayWait = options.mayWait;
     this.#reads = new FollowerReads({
       group: options.group,
       log: () => options.log?.(),
@@ -128,7 +133,7 @@ export class GroupExecutor implements Executor {
 
   /** Number of the node that leads, as far as known; 0 if unknown. */
   get leader(): number {
-    return this.#pod?.role === 'leader' ? this.#options.node : this.#leader;
+    return this.#pod?.role === 'leader' ? this.#node : this.#leader;
   }
 
   /**
@@ -136,8 +141,7 @@ export class GroupExecutor implements Executor {
    * a reply that several commands share.
    */
   get isHere(): boolean {
-    const pod = this.#pod;
-    return pod?.role === 'leader' && !pod.isShut && !this.#options.mayWait;
+    return this.#pod?.isShut === false && !this.#mayWait;
   }
 
   /**
@@ -177,7 +181,7 @@ export class GroupExecutor implements Executor {
   }
 
   #remoteOf(node: number): RemoteExecutor | undefined {
-    return node === this.#options.node ? undefined : this.#options.remoteOf(node);
+    return node === this.#node ? undefined : this.#options.remoteOf(node);
   }
 
   /**
@@ -270,14 +274,10 @@ export class GroupExecutor implements Executor {
   execute(command: Command, reply: Reply): MaybePromise<Reply | void> {
     command.notRun = undefined;
     const pod = this.#pod;
-    if (pod?.role !== 'leader' || command.once !== undefined) {
-      if (this.mayReadHere(command.bounds)) return this.#reads.read(pod!, command, reply);
-      return this.#findFor(command, reply);
-    }
+    if (pod?.isShut !== false || command.once !== undefined) return this.#executeLate(command, reply);
     command.bounds?.session?.moved();
-    if (this.#leader !== this.#options.node) this.#setLeader(this.#options.node);
+    if (this.#leader !== this.#node) this.#setLeader(this.#node);
     const mark = reply.mark();
-    if (pod.isShut) return this.#findWith(attemptOf(command, this.#options), reply.fork(mark));
     const { losses } = pod;
     this.#touch(command, pod, losses);
     const done = pod.execute(command, reply);
@@ -286,6 +286,18 @@ export class GroupExecutor implements Executor {
     }
     if (command.notRun !== undefined)
       return this.#refusedHere(attemptOf(command, this.#options), reply, mark);
+  }
+
+  /** A command that cannot run on the pod of this process now. */
+  #executeLate(command: Command, reply: Reply): MaybePromise<Reply | void> {
+    const pod = this.#pod;
+    if (pod?.role !== 'leader' || command.once !== undefined) {
+      if (this.mayReadHere(command.bounds)) return this.#reads.read(pod!, command, reply);
+      return this.#findFor(command, reply);
+    }
+    command.bounds?.session?.moved();
+    if (this.#leader !== this.#node) this.#setLeader(this.#node);
+    return this.#findWith(attemptOf(command, this.#options), reply.fork(reply.mark()));
   }
 
   /** A command runs, or has run, on the pod of this process: its answer waits for the log, also if a later tick has it. */
@@ -353,7 +365,7 @@ export class GroupExecutor implements Executor {
     });
     const pod = this.#pod;
     if (pod?.role !== 'leader') return this.#find(attempt, reply);
-    if (this.#leader !== this.#options.node) this.#setLeader(this.#options.node);
+    if (this.#leader !== this.#node) this.#setLeader(this.#node);
     const mark = reply.mark();
     if (pod.isShut) return this.#findWith(attempt, reply.fork(mark));
     const { losses } = pod;
@@ -578,7 +590,7 @@ export class GroupExecutor implements Executor {
 
   observe(table: number, key: Buffer, observer: RowObserver): void {
     if (this.#pod?.role === 'leader') {
-      if (this.#leader !== this.#options.node) this.#setLeader(this.#options.node);
+      if (this.#leader !== this.#node) this.#setLeader(this.#node);
     } else if (this.#leader === 0) this.#place();
     this.#observers.observe(table, key, observer);
   }
