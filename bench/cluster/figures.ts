@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import Table from 'cli-table3';
 import { commitOf } from '../support/commit.ts';
 import { machine } from '../support/report.ts';
+import type { Interval } from '../support/statistics.ts';
 
 export interface Figure {
   name: string;
@@ -15,23 +16,25 @@ export interface Figure {
   /** Bounds of the figure. Neither for figures shown for comparison only. */
   atLeast?: number;
   atMost?: number;
+  /** 95 % interval of the figure, which misses its bound only if all of the interval does. */
+  interval?: Pick<Interval, 'low' | 'high'>;
 }
 
-function isMissed({ value, atLeast, atMost }: Figure): boolean {
+function isMissed({ value, atLeast, atMost, interval }: Figure): boolean {
   // A figure that could not be measured misses its bound.
-  if (atLeast !== undefined) return !(value >= atLeast);
-  return atMost !== undefined && !(value <= atMost);
+  if (atLeast !== undefined) return !((interval?.high ?? value) >= atLeast);
+  return atMost !== undefined && !((interval?.low ?? value) <= atMost);
 }
 
 /** Prints the figures and keeps them as bench/results/cluster-<name>.json. False when one misses its threshold. */
 export function tell(name: string, command: string, figures: readonly Figure[]): boolean {
   const table = new Table({
-    head: [`cluster ${name}`, 'unit', 'figure', 'to reach', ''],
+    head: [`cluster ${name}`, 'unit', 'figure', '95 %', 'to reach', ''],
     style: { head: [], border: [] },
-    colAligns: ['left', 'left', 'right', 'right', 'left'],
+    colAligns: ['left', 'left', 'right', 'right', 'right', 'left'],
   });
   for (const figure of figures) {
-    const { unit, value, atLeast, atMost } = figure;
+    const { unit, value, atLeast, atMost, interval } = figure;
     const hasThreshold = atLeast !== undefined || atMost !== undefined;
     const threshold = atLeast === undefined ? `<= ${atMost}` : `>= ${atLeast}`;
     const verdict = isMissed(figure) ? 'miss' : 'ok';
@@ -40,6 +43,7 @@ export function tell(name: string, command: string, figures: readonly Figure[]):
       figure.name,
       unit,
       shown,
+      interval === undefined ? '' : `${interval.low.toFixed(3)} to ${interval.high.toFixed(3)}`,
       hasThreshold ? threshold : '',
       hasThreshold ? verdict : '',
     ]);
