@@ -9,7 +9,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { FaultyDisk } from '../../storage-node/disk/faulty-disk.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
+import { seededRng } from '../../storage-node/replicator/group/log-fixture.ts';
 import { LineLog, type LogRecord } from './line-log.ts';
 
 interface Note extends LogRecord {
@@ -131,4 +133,36 @@ test('a damaged line is reported once and left out', async () => {
   expect(numbers(log.read(0, 10))).toEqual([1, 3]);
   log.read(0, 10);
   expect(reports).toEqual([`${file} is damaged at byte 35: what cannot be read is left out`]);
+});
+
+test('what is written after a failed sync survives a power cut, beside what came before', async () => {
+  for (let seed = 1; seed <= 20; seed++) {
+    let disk = new FaultyDisk({ rng: seededRng(seed) });
+    const openOn = (): LineLog<Note> =>
+      LineLog.open({
+        disk,
+        directory: '/notes',
+        name: 'note',
+        fileBytes: 100_000,
+        files: 9,
+        sync: true,
+      });
+    const text = 'x'.repeat(2000);
+    let notes = openOn();
+    await notes.append({ seq: 1, text });
+    disk.fault = (operation) => (operation === 'sync' ? 'EIO' : undefined);
+    const failed = await Promise.allSettled([2, 3].map((seq) => notes.append({ seq, text })));
+    expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    disk.fault = () => undefined;
+    await notes.append({ seq: 4, text });
+    if (seed % 2 === 0) {
+      // The next process cannot know which records were given up.
+      disk = disk.kill();
+      notes = openOn();
+      await notes.append({ seq: 5, text });
+    }
+    disk = disk.crash();
+    const found = numbers(openOn().read(0, 10));
+    expect(found).toEqual(expect.arrayContaining(seed % 2 === 0 ? [1, 4, 5] : [1, 4]));
+  }
 });

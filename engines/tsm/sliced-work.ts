@@ -8,6 +8,8 @@ import type { Clock, Disk, DiskFile } from '../../universal-row/environment.ts';
 export interface DiskWait {
   now(): void;
   later(): Promise<void>;
+  /** `now` may be called while `later` is under way. */
+  readonly isRepeatable?: true;
 }
 
 /** Yields between slices; with a wait where it can continue only after that. */
@@ -49,13 +51,15 @@ function failureOf(wait: DiskWait): Failure | undefined {
 
 /** One piece of work on its way. */
 export class SlicedRun {
-  readonly #work: SlicedWork;
+  readonly #start: () => SlicedWork;
+  #work: SlicedWork;
   #wait: DiskWait | undefined;
   #answer: Promise<void> | undefined;
   #failure: Failure | undefined;
 
-  constructor(work: SlicedWork) {
-    this.#work = work;
+  constructor(start: () => SlicedWork) {
+    this.#start = start;
+    this.#work = start();
   }
 
   /** Resolves when a slice can do something again; undefined when it can now. */
@@ -65,14 +69,15 @@ export class SlicedRun {
 
   /**
    * Works for about so long; true when more is left. With `blocks` it waits for the disk itself; without,
-   * a slice that would have to wait does nothing.
+   * a slice that would have to wait does nothing. With `blocks`, work that waits already begins anew: its sync may be failing
+   * off the event loop, and the disk reports a failure once.
    */
   slice(clock: Clock, budgetMs: number, blocks: boolean): boolean {
     if (this.#answer !== undefined) {
       if (!blocks) return true;
-      // Repeats the disk request: there is no other way to wait for it synchronously.
       this.#answer = undefined;
-      this.#failure = failureOf(this.#wait!);
+      if (this.#wait!.isRepeatable === true) this.#failure = failureOf(this.#wait!);
+      else this.#beginAnew();
     }
     const deadline = clock.monotonic() + budgetMs;
     do {
@@ -88,6 +93,16 @@ export class SlicedRun {
       this.#failure = failureOf(step.value);
     } while (clock.monotonic() < deadline || this.#failure !== undefined);
     return true;
+  }
+
+  #beginAnew(): void {
+    const interruption = new Error('the work begins anew');
+    try {
+      this.#work.throw(interruption);
+    } catch (error) {
+      if (error !== interruption) throw error;
+    }
+    this.#work = this.#start();
   }
 
   /** The work is abandoned. */

@@ -70,3 +70,25 @@ test('a sync covers what was written before it, and no more', async () => {
   expect(d.crash().contents('/d/f').toString()).toBe('one');
   expect(() => file.write(text('x'), 0, 1, 0)).toThrow('EIO');
 });
+
+test('what a failed sync was to write is read, and not made durable by later syncs', () => {
+  const d = disk(forgets);
+  const file = d.open('/d/f', 'create');
+  d.syncDirectory('/d');
+  file.write(text('old'), 0, 3, 0);
+  file.syncNow();
+  file.write(text('new'), 0, 3, 0);
+  file.write(text('far'), 0, 3, 1000);
+  d.fault = (operation) => (operation === 'sync' ? 'EIO' : undefined);
+  expect(() => file.syncNow()).toThrow('EIO');
+  d.fault = () => undefined;
+  file.syncNow();
+  const read = Buffer.alloc(3);
+  file.read(read, 0, 3, 1000);
+  expect(read.toString()).toBe('far');
+  file.write(text('again'), 0, 5, 998);
+  file.syncNow();
+  const bytes = d.crash().contents('/d/f');
+  expect(bytes.toString('latin1', 0, 3)).toBe('old');
+  expect(bytes.toString('latin1', 998)).toBe('again');
+});

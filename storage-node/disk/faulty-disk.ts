@@ -6,6 +6,8 @@
 //     with all that is in it
 //   - writes can meet a full disk (`capacityBytes`), leaving a part of the bytes behind
 //   - any call can fail on demand (`fault`), and syncs can be held up (`stallSyncs`)
+//   - a sync that failed has given up what it was to write: later syncs succeed without it, programs go on reading it, and
+//     a power cut may undo it, unless it is written once more. So does Linux: its page cache takes such pages as clean
 //
 // All random numbers come from the given generator, so a seed repeats a crash bit by bit.
 
@@ -95,19 +97,75 @@ class Inode {
   synced = new Contents();
   /** Changes since the last sync. */
   unsynced: Change[] = [];
+  /** Sectors that a failed sync has given up, as they still are on the disk, by number; and the length there. */
+  #givenUp = new Map<number, Buffer>();
+  #lengthGivenUp: number | undefined;
 
   change(change: Change): void {
     this.current.apply(change);
     this.unsynced.push(change);
   }
 
+  replace(bytes: Buffer): void {
+    this.current = new Contents();
+    this.current.apply({ kind: 'write', position: 0, bytes });
+    this.synced = this.current.copy();
+    this.unsynced = [];
+    this.#givenUp.clear();
+    this.#lengthGivenUp = undefined;
+  }
+
   settle(changes: number): void {
-    for (const change of this.unsynced.splice(0, changes)) this.synced.apply(change);
+    for (const change of this.unsynced.splice(0, changes)) {
+      this.synced.apply(change);
+      for (const sector of this.#sectorsOf(change)) this.#givenUp.delete(sector);
+      const end = change.kind === 'truncate' ? Infinity : change.position + change.bytes.length;
+      if (this.#lengthGivenUp !== undefined && end > this.#lengthGivenUp) {
+        this.#lengthGivenUp = undefined;
+      }
+    }
+  }
+
+  syncFailed(): void {
+    const { length } = this.synced;
+    for (const change of this.unsynced.splice(0)) {
+      for (const sector of this.#sectorsOf(change)) {
+        if (this.#givenUp.has(sector)) continue;
+        const old = Buffer.alloc(sectorBytes);
+        const { bytes } = this.synced;
+        bytes.subarray(sector * sectorBytes, (sector + 1) * sectorBytes).copy(old);
+        this.#givenUp.set(sector, old);
+      }
+      this.synced.apply(change);
+    }
+    if (this.synced.length > length) this.#lengthGivenUp ??= length;
+  }
+
+  /** Of a change that is yet to be applied to what is synced. */
+  *#sectorsOf(change: Change): Iterable<number> {
+    const isWrite = change.kind === 'write';
+    const from = isWrite ? change.position : change.length;
+    const to = isWrite ? from + change.bytes.length : this.synced.bytes.length;
+    for (let at = Math.floor(from / sectorBytes); at * sectorBytes < to; at++) yield at;
+  }
+
+  #undoGivenUp(contents: Contents, rng: Rng): void {
+    for (const [sector, old] of this.#givenUp) {
+      if (pick(rng, 2) !== 0) continue;
+      const position = sector * sectorBytes;
+      const { length } = contents;
+      contents.apply({ kind: 'write', position, bytes: old });
+      contents.length = length;
+    }
+    if (this.#lengthGivenUp !== undefined && pick(rng, 2) === 0) {
+      contents.apply({ kind: 'truncate', length: this.#lengthGivenUp });
+    }
   }
 
   /** Contents after a power cut. */
   afterCrash(rng: Rng): Inode {
     const contents = this.synced.copy();
+    this.#undoGivenUp(contents, rng);
     const survivors = new Map<number, number>();
     const survives = (at: number) => (sector: number) => {
       let count = survivors.get(sector);
@@ -117,8 +175,8 @@ class Inode {
       }
       return at < count;
     };
-    const lengths = [this.synced.length];
-    let length = this.synced.length;
+    let { length } = contents;
+    const lengths = [length];
     for (const [at, change] of this.unsynced.entries()) {
       contents.apply(change, survives(at));
       length =
@@ -235,10 +293,7 @@ export class FaultyDisk implements Disk {
     const inode = this.#inode(path);
     const bytes = inode.current.copy().bytes;
     const changed = change(bytes) ?? bytes;
-    inode.current = new Contents();
-    inode.current.apply({ kind: 'write', position: 0, bytes: changed });
-    inode.synced = inode.current.copy();
-    inode.unsynced = [];
+    inode.replace(changed);
   }
 
   contents(path: string): Buffer {
@@ -323,12 +378,12 @@ export class FaultyDisk implements Disk {
     return Math.max(0, this.capacityBytes - this.usedBytes());
   }
 
-  /** For the files of this disk: counts the call, and fails it if a fault says so. */
   /** Another disk has taken its place. */
   get isOff(): boolean {
     return this.#off;
   }
 
+  /** For the files of this disk: counts the call, and fails it if a fault says so. */
   check(operation: DiskOperation, path: string): void {
     this.calls.set(operation, (this.calls.get(operation) ?? 0) + 1);
     if (this.#off) throw diskError('EIO', operation, path);
@@ -440,12 +495,13 @@ class FaultyFile implements DiskFile {
   }
 
   syncNow(): void {
-    this.#check('sync');
+    this.#checkSync();
     this.#inode.settle(this.#inode.unsynced.length);
   }
 
   async sync(): Promise<void> {
-    this.#check(this.#settleNames ? 'syncDirectory' : 'sync');
+    if (this.#settleNames) this.#check('syncDirectory');
+    else this.#checkSync();
     const changes = this.#inode.unsynced.slice();
     const settleNames = this.#settleNames?.();
     await this.#disk.syncTime(this.path);
@@ -457,6 +513,15 @@ class FaultyFile implements DiskFile {
 
   close(): void {
     this.#closed = true;
+  }
+
+  #checkSync(): void {
+    try {
+      this.#check('sync');
+    } catch (error) {
+      if (!this.#closed && !this.#disk.isOff) this.#inode.syncFailed();
+      throw error;
+    }
   }
 
   #check(operation: DiskOperation): void {

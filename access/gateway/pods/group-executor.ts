@@ -274,7 +274,8 @@ export class GroupExecutor implements Executor {
   execute(command: Command, reply: Reply): MaybePromise<Reply | void> {
     command.notRun = undefined;
     const pod = this.#pod;
-    if (pod?.isShut !== false || command.once !== undefined) return this.#executeLate(command, reply);
+    if (pod?.isShut !== false || command.once !== undefined)
+      return this.#executeLate(command, reply);
     command.bounds?.session?.moved();
     if (this.#leader !== this.#node) this.#setLeader(this.#node);
     const mark = reply.mark();

@@ -15,6 +15,7 @@
 import { crc32 } from 'node:zlib';
 import { viewed } from '../../../universal-row/bytes.ts';
 import type { Disk, DiskFile } from '../../../universal-row/environment.ts';
+import { writingAgain } from '../../../universal-row/written-again.ts';
 import { CorruptFileError } from '../parts.ts';
 import { type DiskWait, type SlicedWork, syncing, syncingDirectory } from '../sliced-work.ts';
 import {
@@ -40,8 +41,8 @@ export class IndexFile {
   /** Where the next frame goes. */
   #end = firstFrameAt;
   #marks = 0;
-  /** What an earlier process has written, its file's name too, may not be durable. */
-  #mayBeUnsynced = false;
+  /** What an earlier process has written from here on, and its file's name, may not be durable. Undefined once it is. */
+  #doubtedFrom: number | undefined = undefined;
 
   constructor(disk: Disk, directory: string) {
     this.#disk = disk;
@@ -62,7 +63,7 @@ export class IndexFile {
       this.#end = readFrames(file, size, synced, apply);
       if (this.#end < size) file.truncate(this.#end);
       this.#file = file;
-      this.#mayBeUnsynced = true;
+      this.#doubtedFrom = synced;
     } finally {
       if (this.#file === undefined) file.close();
     }
@@ -73,10 +74,11 @@ export class IndexFile {
    * Records may be added meanwhile. `logged` waits until the entries of these records are durable in the log.
    */
   *appending(writer: RecordWriter, logged?: DiskWait): SlicedWork {
-    if (this.#mayBeUnsynced && this.#file !== undefined) {
+    if (this.#doubtedFrom !== undefined && this.#file !== undefined) {
+      yield* writingAgain(this.#file, this.#doubtedFrom);
       yield syncing(this.#file);
       yield syncingDirectory(this.#disk, this.#directory);
-      this.#mayBeUnsynced = false;
+      this.#doubtedFrom = undefined;
     }
     if (writer.isEmpty) {
       if (logged !== undefined) yield logged;

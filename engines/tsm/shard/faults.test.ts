@@ -87,6 +87,24 @@ describe('a failure during flush and compaction', () => {
       expectNoOrphans(after);
     });
   });
+
+  test.each(['the same process', 'the next process'])(
+    'what %s flushes after it survives a power cut',
+    (process) => {
+      atEachCall('EIO', ({ trial, disk }) => {
+        let living = disk;
+        if (process === 'the next process') {
+          living = disk.kill();
+          trial.reopen(living);
+        }
+        trial.write();
+        trial.flush();
+        trial.compactFully();
+        trial.reopen(living.crash());
+        trial.checkAll();
+      });
+    },
+  );
 });
 
 test('a disk without room is served from, and flushed to when there is room again', () => {

@@ -184,7 +184,7 @@ class OpenShard implements Shard {
   }
 
   persistSlice(budgetMs: number, blocks = true): boolean {
-    this.#persist ??= new SlicedRun(this.#durably('persist', () => this.#persisting()));
+    this.#persist ??= new SlicedRun(() => this.#durably('persist', () => this.#persisting()));
     let more = false;
     try {
       more = this.#persist.slice(this.#options.clock, budgetMs, blocks);
@@ -217,7 +217,7 @@ class OpenShard implements Shard {
   *#durably(kind: Durably['kind'], work: () => SlicedWork): SlicedWork {
     while (this.#durable !== undefined) {
       const { done } = this.#durable;
-      yield { now: () => this.#finishDurable(), later: () => done };
+      yield { now: () => this.#finishDurable(), later: () => done, isRepeatable: true };
     }
     let end = (): void => {};
     const done = new Promise<void>((resolve) => {
@@ -260,7 +260,8 @@ class OpenShard implements Shard {
 
   flushSlice(budgetMs: number, blocks = true): boolean {
     if (this.#sealed === undefined) return false;
-    this.#flush ??= new SlicedRun(this.#flushHead(this.#sealed));
+    const sealed = this.#sealed;
+    this.#flush ??= new SlicedRun(() => this.#flushHead(sealed));
     let more = false;
     try {
       more = this.#flush.slice(this.#options.clock, budgetMs, blocks);
@@ -302,7 +303,7 @@ class OpenShard implements Shard {
     if (this.#compaction === undefined) {
       const inputs = this.#merged?.inputs ?? this.#nextGroup();
       if (inputs.length === 0) return false;
-      this.#compaction = new SlicedRun(this.#compact(inputs));
+      this.#compaction = new SlicedRun(() => this.#compact(inputs));
     }
     let more = false;
     try {

@@ -23,6 +23,8 @@ class History {
   #promised = 0;
   /** Up to here ticks were told that they are settled: the end of the process takes nothing of that. */
   #settled = 0;
+  /** The last entry before a tick that ended the process, and is in the log in part. */
+  #beforeHalf = Infinity;
   /** Up to here the engine has all on disk. */
   #engineIndex = 0;
   #payloads = 0;
@@ -58,6 +60,7 @@ class History {
     const f = this.#f;
     await f.open({ appliedIndex: this.#engineIndex, fsync: policies[this.#pick(3)]! });
     const { lastIndex } = f.log;
+    this.#beforeHalf = Infinity;
     expect(lastIndex).toBeGreaterThanOrEqual(this.#promised);
     expect(lastIndex).toBeLessThanOrEqual(this.#last);
     // Nothing is missing, nothing is twice (the fixture checks), nothing is another entry.
@@ -74,8 +77,8 @@ class History {
 
   async #step(): Promise<void> {
     const f = this.#f;
-    const what = this.#pick(20);
-    // A large frame found the disk full: the process is about to end.
+    const what = this.#pick(21);
+    // A large frame found the disk full, or a sync failed: the process is about to end.
     if (f.fatal !== undefined) return;
     if (what < 12) {
       this.#tick();
@@ -94,9 +97,20 @@ class History {
       // The disk fills up, or is emptied.
       const room = this.#pick(3) === 0 ? Infinity : this.#pick(3000);
       f.disk.capacityBytes = f.disk.usedBytes() + room;
+    } else if (what === 19) {
+      if (this.#pick(3) === 0) this.#failNextSync();
     } else {
       for (let ticks = this.#pick(6); ticks > 0; ticks--) await new Promise(setImmediate);
     }
+  }
+
+  #failNextSync(): void {
+    const { disk } = this.#f;
+    disk.fault = (operation) => {
+      if (operation !== 'sync') return undefined;
+      disk.fault = () => undefined;
+      return 'EIO';
+    };
   }
 
   #tick(): void {
@@ -120,7 +134,11 @@ class History {
       // Reads are served as well: what they saw must not go either.
       position = log.endTick(0);
     } catch (error) {
-      if (!(error instanceof LogWriteError)) throw error;
+      if (!(error instanceof LogWriteError)) {
+        if (this.#f.fatal === undefined) throw error;
+        this.#beforeHalf = before;
+        return;
+      }
       expect(log.lastIndex).toBe(before);
       this.#last = before;
       this.refusals++;
@@ -142,18 +160,23 @@ class History {
     const f = this.#f;
     const { durableLsn, appendedLsn } = f.log.status();
     expect(durableLsn).toBeLessThanOrEqual(appendedLsn);
-    if (durableLsn === appendedLsn) this.#promised = this.#last;
+    const whole = Math.min(this.#last, this.#beforeHalf);
+    if (durableLsn === appendedLsn) this.#promised = whole;
     if (this.#pick(2) === 0) f.disk.capacityBytes = Infinity;
     const hasFailed = f.fatal !== undefined;
     this.failures += hasFailed ? 1 : 0;
     const way = hasFailed ? 1 + this.#pick(3) : this.#pick(4);
+    let isKilled = way === 1;
     switch (way) {
       case 0:
         f.disk.resumeSyncs();
-        await f.log.close();
+        await f.log.close().catch((error: unknown) => {
+          if (f.fatal === undefined) throw error;
+        });
         if (f.fatal !== undefined) {
-          // A large frame has found the disk full: this was no orderly end.
+          // A large frame has found the disk full, or a sync failed: this was no orderly end.
           f.kill();
+          isKilled = true;
           this.#promised = this.#settled;
           break;
         }
@@ -164,14 +187,14 @@ class History {
       case 1:
         // The end of the process takes nothing that was handed to the operating system.
         f.kill();
-        this.#promised = this.#largeFrameBytes === Infinity ? this.#last : this.#settled;
+        this.#promised = this.#largeFrameBytes === Infinity ? whole : this.#settled;
         break;
       default:
         f.crash();
         this.crashes++;
     }
     // Now and then recovery itself is cut short.
-    if (this.#pick(4) === 0) await this.#failWhileOpening(way === 1);
+    if (this.#pick(4) === 0) await this.#failWhileOpening(isKilled);
   }
 
   async #failWhileOpening(keepUnsynced: boolean): Promise<void> {

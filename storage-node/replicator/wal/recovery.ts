@@ -9,9 +9,11 @@
 //   - if it opens a segment that has its final name.
 //
 // Nothing behind an unsynced bad frame counts, even where intact: file systems write back in any order.
+// All that no frame says was on disk is written again and synced: see universal-row/written-again.ts.
 
 import type { Disk } from '../../../universal-row/environment.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import { writingAgain } from '../../../universal-row/written-again.ts';
 import {
   FrameKind,
   getU64,
@@ -106,6 +108,8 @@ class Recovery {
   #identity: LogIdentity | undefined;
   /** Where the last intact frame ends. */
   #lsn = 0;
+  /** All before it was on disk, as the frames say. */
+  #durableLsn = 0;
   #incarnation = 0;
   #clean = false;
   /** The log ends at this offset of this file; the files after it go. */
@@ -132,7 +136,7 @@ class Recovery {
     for (let i = 0; i < this.#files.length && this.#end === undefined; i++) await this.#scan(i);
     this.#options.onProgress?.(this.#totalBytes, this.#totalBytes);
     this.#removeRest(all.slice(0, first));
-    this.#secure();
+    await this.#secure();
     if (this.#identity === undefined || this.#segments.length === 0) return undefined;
     return {
       identity: this.#identity,
@@ -204,6 +208,7 @@ class Recovery {
         if (waiting instanceof Promise) await waiting;
       }
       segment.size = reader.nextOffset;
+      this.#durableLsn = Math.max(this.#durableLsn, reader.durableLsn);
       this.#lsn = segment.baseLsn + segment.size;
       if (this.#doneBytes + segment.size >= this.#yieldAt) {
         this.#yieldAt = this.#doneBytes + segment.size + yieldBytes;
@@ -355,10 +360,10 @@ class Recovery {
   }
 
   /**
-   * Syncs segments that were read but may not be on disk yet: only then may new entries depend on
-   * them. Gives the segments their final names, and leaves the last one open.
+   * Writes and syncs what was read but may not be on disk yet: only then may new entries depend on
+   * it. Gives the segments their final names, and leaves the last one open.
    */
-  #secure(): void {
+  async #secure(): Promise<void> {
     const { disk, directory } = this.#options;
     const lastNamed = this.#segments.findLastIndex((segment) => segment.named);
     const doubtful = this.#segments.slice(Math.max(lastNamed, 0));
@@ -370,6 +375,8 @@ class Recovery {
         this.#cutBytes += size - segment.size;
         file.truncate(segment.size);
       }
+      const doubted = writingAgain(file, Math.max(0, this.#durableLsn - segment.baseLsn));
+      while (doubted.next().done !== true) await new Promise(setImmediate);
       file.syncNow();
       if (segment === this.#segments.at(-1)) segment.file = file;
       else file.close();

@@ -67,6 +67,7 @@ export class Wal {
   /** LSN that the current sync will have made durable. */
   #syncTarget = 0;
   #syncing = false;
+  #failure: Error | undefined;
   #namesChanged = false;
   /** Files of segments that were cut off while a sync may have been using them. */
   #dropped: DiskFile[] = [];
@@ -310,6 +311,8 @@ export class Wal {
       this.#syncing = false;
       for (const file of this.#dropped.splice(0)) file.close();
     }
+    // Of two syncs of a file that overlap, the disk may report a failure to one.
+    if (this.#failure !== undefined) throw this.#failure;
     this.durableLsn = Math.max(this.durableLsn, this.#syncTarget);
   }
 
@@ -529,6 +532,7 @@ export class Wal {
 
   #fail(error: unknown): Error {
     const failure = error instanceof Error ? error : new Error(String(error));
+    this.#failure ??= failure;
     this.#options.fatal(failure);
     return failure;
   }
