@@ -47,8 +47,6 @@ export async function throughputBench(
     const single = await startPolyrow(fsync);
     const cluster = await LocalNodes.start({ nodes: 3, flags: ['--wal.fsync', fsync] });
     try {
-      const { leader } = await cluster.rows();
-      const leading = { port: cluster.redisPort(leader) } as Running;
       for (const way of ['SET', 'GET', 'GET by lease']) {
         const test = way.slice(0, 3).toLowerCase();
         if (way === 'GET by lease') await cluster.keepLeases();
@@ -56,6 +54,9 @@ export async function throughputBench(
           const [one, three]: [number[], number[]] = [[], []];
           const count = pipeline === 1 ? Math.ceil(requests / 4) : requests;
           const load = { test, pipeline, keys };
+          // A pause of the machine may have made another node the leader.
+          const { leader } = await cluster.rows();
+          const leading = { port: cluster.redisPort(leader) } as Running;
           // The first pair, with which code is compiled, does not count.
           for (let round = -1; round < rounds; round++) {
             for (const isOne of round % 2 === 0 ? [true, false] : [false, true]) {
