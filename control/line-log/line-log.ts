@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { equalPart } from './fair-share.ts';
 import { makeDurableDirectory } from '../../universal-row/durable-names.ts';
 import type { Disk, DiskFile } from '../../universal-row/environment.ts';
+import { writingAgain } from '../../universal-row/written-again.ts';
 
 export interface LogRecord {
   /** Number of the record. Numbers ascend, but may have gaps. */
@@ -57,6 +58,8 @@ export class LineLog<R extends LogRecord> {
   /** Files whose damage has been reported. */
   readonly #reported = new Set<string>();
   #syncing: Promise<void> | undefined;
+  /** The last file whose sync failed. */
+  #failed: { readonly file: DiskFile; readonly error: Error } | undefined;
   #sharing: Promise<void> | undefined;
 
   private constructor(options: LineLogOptions<R>) {
@@ -139,10 +142,34 @@ export class LineLog<R extends LogRecord> {
 
   /** One sync covers all writes before it began. */
   async #synced(): Promise<void> {
-    const running = this.#syncing;
-    if (running !== undefined) await running.catch(() => {});
-    this.#syncing ??= this.#current!.sync().finally(() => (this.#syncing = undefined));
+    const written = this.#current!;
+    await this.#syncing?.catch(() => {});
+    this.#mustBeWhole(written);
+    const file = this.#current;
+    // The file that was written to was synced when it was full.
+    if (file === undefined) return;
+    this.#syncing ??= file
+      .sync()
+      .catch((error: Error) => {
+        this.#giveUp(file, error);
+        throw error;
+      })
+      .finally(() => (this.#syncing = undefined));
     await this.#syncing;
+    this.#mustBeWhole(written);
+  }
+
+  /** Of two syncs of a file that overlap, the disk may report a failure to one. */
+  #mustBeWhole(file: DiskFile): void {
+    if (this.#failed?.file === file) throw this.#failed.error;
+  }
+
+  /** What a failed sync has given up, later ones of the file give up too: the next record begins another. */
+  #giveUp(file: DiskFile, error: Error): void {
+    this.#failed = { file, error };
+    if (this.#current !== file) return;
+    this.#current = undefined;
+    file.close();
   }
 
   /** Finds the end of the existing log. */
@@ -154,6 +181,7 @@ export class LineLog<R extends LogRecord> {
     this.#lastSeq = records.at(-1)?.seq ?? last.first - 1;
     this.#current = disk.open(last.path, 'append');
     if (this.#current.size() > length) this.#current.truncate(length);
+    for (const _ of writingAgain(this.#current, 0));
     this.#length = length;
   }
 
@@ -161,7 +189,12 @@ export class LineLog<R extends LogRecord> {
     const { disk, directory, name, files, owner, report } = this.#options;
     const full = this.#current;
     if (full !== undefined) {
-      full.syncNow();
+      try {
+        full.syncNow();
+      } catch (error) {
+        this.#giveUp(full, error as Error);
+        throw error;
+      }
       void Promise.resolve(this.#syncing?.catch(() => {})).then(() => full.close());
     }
     const path = join(directory, `${name}-${String(seq).padStart(12, '0')}.log`);

@@ -98,8 +98,15 @@ export class LogPins {
   /** No chain can be continued, because the log since then lacks some changes. */
   clear(): void {
     if (this.#pins.size === 0) return;
+    const pins = [...this.#pins];
     this.#pins.clear();
-    this.#write();
+    try {
+      this.#write();
+    } catch (error) {
+      // They are still on the disk, and go when the caller tries again.
+      for (const [chain, pin] of pins) this.#pins.set(chain, pin);
+      throw error;
+    }
     this.#apply();
   }
 

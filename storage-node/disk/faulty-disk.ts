@@ -120,9 +120,8 @@ class Inode {
       this.synced.apply(change);
       for (const sector of this.#sectorsOf(change)) this.#givenUp.delete(sector);
       const end = change.kind === 'truncate' ? Infinity : change.position + change.bytes.length;
-      if (this.#lengthGivenUp !== undefined && end > this.#lengthGivenUp) {
-        this.#lengthGivenUp = undefined;
-      }
+      if (this.#lengthGivenUp === undefined || end <= this.#lengthGivenUp) continue;
+      this.#lengthGivenUp = end < this.synced.length ? end : undefined;
     }
   }
 
@@ -141,7 +140,7 @@ class Inode {
     if (this.synced.length > length) this.#lengthGivenUp ??= length;
   }
 
-  /** Of a change that is yet to be applied to what is synced. */
+  /** Those that a write touches, or that a change of length clears. */
   *#sectorsOf(change: Change): Iterable<number> {
     const isWrite = change.kind === 'write';
     const from = isWrite ? change.position : change.length;
@@ -386,6 +385,10 @@ export class FaultyDisk implements Disk {
   /** For the files of this disk: counts the call, and fails it if a fault says so. */
   check(operation: DiskOperation, path: string): void {
     this.calls.set(operation, (this.calls.get(operation) ?? 0) + 1);
+    this.failIfDue(operation, path);
+  }
+
+  failIfDue(operation: DiskOperation, path: string): void {
     if (this.#off) throw diskError('EIO', operation, path);
     const code = this.fault(operation, path);
     if (code !== undefined) throw diskError(code, operation, path);
@@ -505,6 +508,8 @@ class FaultyFile implements DiskFile {
     const changes = this.#inode.unsynced.slice();
     const settleNames = this.#settleNames?.();
     await this.#disk.syncTime(this.path);
+    // It may fail late, too, and then gives up what was written meanwhile.
+    if (!this.#settleNames) this.#failSync(() => this.#disk.failIfDue('sync', this.path));
     settleNames?.();
     // A blocking sync may have overtaken this one.
     const left = changes.filter((change) => this.#inode.unsynced.includes(change));
@@ -516,8 +521,12 @@ class FaultyFile implements DiskFile {
   }
 
   #checkSync(): void {
+    this.#failSync(() => this.#check('sync'));
+  }
+
+  #failSync(check: () => void): void {
     try {
-      this.#check('sync');
+      check();
     } catch (error) {
       if (!this.#closed && !this.#disk.isOff) this.#inode.syncFailed();
       throw error;

@@ -82,3 +82,17 @@ test('holds a log through full segments, truncation and another start', async ()
   expect(log.status()).toMatchObject({ cleanStart: true, lastIndex: 40, incarnation: 2 });
   await log.close();
 });
+
+test('a file that is closed under a call does not pass it to the next file', async () => {
+  for (let i = 0; i < 50; i++) {
+    const file = realDisk.open(`${directory}/a${i}`, 'create');
+    const calls = [file.writeAsync(Buffer.alloc(1 << 20, 'a'), 0, 1 << 20, 0), file.sync()];
+    file.close();
+    const next = realDisk.open(`${directory}/b${i}`, 'create');
+    next.write(Buffer.from('b'), 0, 1, 0);
+    await Promise.all(calls);
+    expect(next.size()).toBe(1);
+    next.close();
+    await expect(file.sync()).rejects.toThrow('is closed');
+  }
+});

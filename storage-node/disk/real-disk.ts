@@ -77,6 +77,9 @@ export const realDisk: Disk = {
 class RealFile implements DiskFile {
   readonly path: string;
   readonly #fd: number;
+  /** Off the event loop. */
+  #calls = 0;
+  #closes = false;
 
   constructor(path: string, fd: number) {
     this.path = path;
@@ -115,12 +118,9 @@ class RealFile implements DiskFile {
     let done = 0;
     while (done < length) {
       const n = Math.min(length - done, maxCallBytes);
-      done += await new Promise<number>((resolve, reject) => {
-        write(this.#fd, from, offset + done, n, position + done, (error, written) => {
-          if (error) reject(error);
-          else resolve(written);
-        });
-      });
+      done += await this.#call<number>((answer) =>
+        write(this.#fd, from, offset + done, n, position + done, answer),
+      );
     }
   }
 
@@ -133,15 +133,25 @@ class RealFile implements DiskFile {
   }
 
   sync(): Promise<void> {
+    return this.#call<void>((answer) => fdatasync(this.#fd, answer));
+  }
+
+  #call<T>(begin: (answer: (error: Error | null, value: T) => void) => void): Promise<T> {
     return new Promise((resolve, reject) => {
-      fdatasync(this.#fd, (error) => {
+      if (this.#closes) throw new Error(`${this.path} is closed`);
+      this.#calls++;
+      begin((error, value) => {
+        this.#calls--;
+        if (this.#closes && this.#calls === 0) closeSync(this.#fd);
         if (error) reject(error);
-        else resolve();
+        else resolve(value);
       });
     });
   }
 
+  /** At once, or after the calls under way, which would act on the next file with the descriptor's number. */
   close(): void {
-    closeSync(this.#fd);
+    this.#closes = true;
+    if (this.#calls === 0) closeSync(this.#fd);
   }
 }

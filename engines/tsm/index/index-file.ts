@@ -41,8 +41,8 @@ export class IndexFile {
   /** Where the next frame goes. */
   #end = firstFrameAt;
   #marks = 0;
-  /** What an earlier process has written from here on, and its file's name, may not be durable. Undefined once it is. */
-  #doubtedFrom: number | undefined = undefined;
+  /** What an earlier process has written, its file's name too, may not be durable. */
+  #mayBeUnsynced = false;
 
   constructor(disk: Disk, directory: string) {
     this.#disk = disk;
@@ -63,7 +63,9 @@ export class IndexFile {
       this.#end = readFrames(file, size, synced, apply);
       if (this.#end < size) file.truncate(this.#end);
       this.#file = file;
-      this.#doubtedFrom = synced;
+      // While what was read is in memory: what has no mark may have been given up.
+      for (const _ of writingAgain(file, synced));
+      this.#mayBeUnsynced = true;
     } finally {
       if (this.#file === undefined) file.close();
     }
@@ -74,11 +76,10 @@ export class IndexFile {
    * Records may be added meanwhile. `logged` waits until the entries of these records are durable in the log.
    */
   *appending(writer: RecordWriter, logged?: DiskWait): SlicedWork {
-    if (this.#doubtedFrom !== undefined && this.#file !== undefined) {
-      yield* writingAgain(this.#file, this.#doubtedFrom);
+    if (this.#mayBeUnsynced && this.#file !== undefined) {
       yield syncing(this.#file);
       yield syncingDirectory(this.#disk, this.#directory);
-      this.#doubtedFrom = undefined;
+      this.#mayBeUnsynced = false;
     }
     if (writer.isEmpty) {
       if (logged !== undefined) yield logged;

@@ -253,6 +253,7 @@ describe('fsync', () => {
     f.disk.fault = () => undefined;
     await new Promise(setImmediate);
     expect(replied).toBe(false);
+    await expect(f.log.sync()).rejects.toThrow('EIO');
     expect(() => f.log.endTick()).toThrow('EIO');
     expect(f.log.failure).toBe(f.fatal);
     await f.log.close();
@@ -616,7 +617,7 @@ describe('a full disk', () => {
     expect(replies).not.toContain('i');
   });
 
-  test('is the end of a sync under way, too, where the sync after it fails', async () => {
+  test('whose sync fails as room is made takes the sync under way along', async () => {
     const f = new LogFixture({ capacityBytes: 20 << 20, segmentBytes: 64 << 20 });
     await f.open();
     f.disk.stallSyncs();

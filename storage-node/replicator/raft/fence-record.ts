@@ -52,8 +52,8 @@ export class FenceRecord {
     // Where the boot is unknown any end but an orderly one counts as that of the machine.
     const boot = this.#boot === '' ? 'unknown' : this.#boot;
     if (this.#keptBoot === boot) return;
+    this.#save(boot);
     this.#keptBoot = boot;
-    this.#save();
   }
 
   /** The replica has all there is again, on disk. */
@@ -81,13 +81,13 @@ export class FenceRecord {
     return JSON.parse(bytes.toString()) as Kept;
   }
 
-  #save(): void {
+  #save(boot = this.#keptBoot): void {
     const disk = this.#disk;
-    if (this.#keptBoot === '' && this.#fences.size === 0) {
+    if (boot === '' && this.#fences.size === 0) {
       if (this.#exists) disk.remove(this.#path);
       this.#exists = false;
     } else {
-      const kept: Kept = { boot: this.#keptBoot, fences: [...this.#fences] };
+      const kept: Kept = { boot, fences: [...this.#fences] };
       const bytes = Buffer.from(JSON.stringify(kept));
       const file = disk.open(`${this.#path}.new`, 'create');
       file.write(bytes, 0, bytes.length, 0);

@@ -41,10 +41,9 @@ export class LeasePromise {
     if (isOn === (this.#from !== Infinity)) return;
     const { disk, path, ticks, now } = this.#p;
     if (isOn) {
-      if (!disk.exists(path)) {
-        disk.open(path, 'create').close();
-        disk.syncDirectory(dirname(path));
-      }
+      if (!disk.exists(path)) disk.open(path, 'create').close();
+      // Whoever made it may have failed, or ended, before this.
+      disk.syncDirectory(dirname(path));
       this.#from = now() + 1;
     } else {
       this.#from = Infinity;

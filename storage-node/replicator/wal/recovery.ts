@@ -26,7 +26,7 @@ import {
   segmentName,
 } from './format.ts';
 import type { LogIdentity, SegmentHeader } from './format.ts';
-import { LogCorruptionError, LogMismatchError } from './log-errors.ts';
+import { isDiskFull, LogCorruptionError, LogMismatchError } from './log-errors.ts';
 import { SegmentReader, Window } from './reader.ts';
 import { bury, getTable, newGroupState } from './table.ts';
 import type { GroupState, LogTable } from './table.ts';
@@ -376,7 +376,12 @@ class Recovery {
         file.truncate(segment.size);
       }
       const doubted = writingAgain(file, Math.max(0, this.#durableLsn - segment.baseLsn));
-      while (doubted.next().done !== true) await new Promise(setImmediate);
+      try {
+        while (doubted.next().done !== true) await new Promise(setImmediate);
+      } catch (error) {
+        // A file system that copies on write has no room. The log can be read nevertheless.
+        if (!isDiskFull(error)) throw error;
+      }
       file.syncNow();
       if (segment === this.#segments.at(-1)) segment.file = file;
       else file.close();

@@ -32,6 +32,8 @@ export class Syncer {
   readonly #clock: Clock;
   readonly #fatal: (error: Error) => void;
   #policy: FsyncPolicy;
+  /** Of a sync: there is none after it. */
+  #failure: Error | undefined;
   #cycle: Promise<void> | undefined;
   #again = false;
   #cycleBegan = 0;
@@ -113,10 +115,11 @@ export class Syncer {
     this.#release(true);
   }
 
-  /** Resolves when all writes are durable, regardless of the policy. */
+  /** Resolves when all writes are durable, regardless of the policy. Rejects once a sync has failed. */
   async sync(): Promise<void> {
     const needed = this.#wal.neededLsn;
     while (this.#wal.durableLsn < needed && !this.#stopped) {
+      if (this.#failure !== undefined) throw this.#failure;
       this.#request();
       await this.#cycle;
     }
@@ -160,7 +163,8 @@ export class Syncer {
     this.#again = true;
     if (this.#stopped || this.#cycle) return;
     this.#cycle = this.#run().catch((error: unknown) => {
-      this.#fatal(error instanceof Error ? error : new Error(String(error)));
+      this.#failure = error instanceof Error ? error : new Error(String(error));
+      this.#fatal(this.#failure);
     });
   }
 
