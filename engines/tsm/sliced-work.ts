@@ -69,8 +69,8 @@ export class SlicedRun {
 
   /**
    * Works for about so long; true when more is left. With `blocks` it waits for the disk itself; without,
-   * a slice that would have to wait does nothing. With `blocks`, work that waits already begins anew: its sync may be failing
-   * off the event loop, and the disk reports a failure once.
+   * a slice that would have to wait does nothing. With `blocks`, work whose sync is under way begins anew: that sync may
+   * fail, and the disk reports a failure only once.
    */
   slice(clock: Clock, budgetMs: number, blocks: boolean): boolean {
     if (this.#answer !== undefined) {

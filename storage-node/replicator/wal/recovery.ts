@@ -379,7 +379,7 @@ class Recovery {
       try {
         while (doubted.next().done !== true) await new Promise(setImmediate);
       } catch (error) {
-        // A file system that copies on write has no room. The log can be read nevertheless.
+        // A full file system that copies on write has no room for that. The log can be read nevertheless.
         if (!isDiskFull(error)) throw error;
       }
       file.syncNow();
