@@ -1,7 +1,7 @@
-// What can be read need not be on disk, and a sync alone does not put it there: a sync that failed has given up what it was
-// to write, Linux takes that as written, shows it to readers, and later syncs succeed without it. Whoever cannot know that
-// all syncs of a file have succeeded, as after a start, writes the doubtful part once more before the sync (Rebello et al.,
-// "Can Applications Recover from fsync Failures?", ATC 2020).
+// A file can hold bytes that are read back but are not on the disk. When a sync fails, Linux drops the bytes that it could not
+// write from its list of unwritten pages: programs go on reading them, and later syncs succeed without writing them. A process
+// that has just started does not know whether all earlier syncs of a file succeeded. It writes the doubtful part once more
+// before it syncs (Rebello et al., "Can Applications Recover from fsync Failures?", ATC 2020).
 
 import type { DiskFile } from './environment.ts';
 

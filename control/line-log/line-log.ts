@@ -181,7 +181,7 @@ export class LineLog<R extends LogRecord> {
     this.#lastSeq = records.at(-1)?.seq ?? last.first - 1;
     this.#current = disk.open(last.path, 'append');
     if (this.#current.size() > length) this.#current.truncate(length);
-    for (const _ of writingAgain(this.#current, 0));
+    if (this.#options.sync) for (const _ of writingAgain(this.#current, 0));
     this.#length = length;
   }
 

@@ -7,16 +7,24 @@ import type { SeriesIndex } from '../parts.ts';
 import { seeded } from '../shard/testing/seeded.ts';
 import { openSeriesIndex } from './series-index.ts';
 
-test.each([1, 2, 3, 4, 5, 6, 7, 8])('is synced before anything relies on it (%i)', (seed) => {
-  let disk = new FaultyDisk({ rng: seeded(seed) });
-  const add = (index: SeriesIndex, key: string): void => {
-    const keys = Buffer.from(key);
-    index.addSeries(keys, 0, keys.length);
-  };
+function add(index: SeriesIndex, key: string): void {
+  const keys = Buffer.from(key);
+  index.addSeries(keys, 0, keys.length);
+}
+
+/** With one series, which is durable. */
+function indexOfOne(seed: number): { disk: FaultyDisk; index: SeriesIndex } {
+  const disk = new FaultyDisk({ rng: seeded(seed) });
   makeDurableDirectory(disk, 'data');
-  const first = openSeriesIndex(disk, 'data');
-  add(first, 'm,k=1');
-  first.persist();
+  const index = openSeriesIndex(disk, 'data');
+  add(index, 'm,k=1');
+  index.persist();
+  return { disk, index };
+}
+
+test.each([1, 2, 3, 4, 5, 6, 7, 8])('is synced before anything relies on it (%i)', (seed) => {
+  const { disk: before, index: first } = indexOfOne(seed);
+  let disk = before;
   add(first, 'm,k=2');
   const work = first.persisting();
   // It is killed after the write, before the sync.
@@ -31,15 +39,8 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])('is synced before anything relies on it (%i)
 });
 
 test.each([1, 2, 3, 4, 5, 6, 7, 8])('is written again after a sync that failed (%i)', (seed) => {
-  let disk = new FaultyDisk({ rng: seeded(seed) });
-  const add = (index: SeriesIndex, key: string): void => {
-    const keys = Buffer.from(key);
-    index.addSeries(keys, 0, keys.length);
-  };
-  makeDurableDirectory(disk, 'data');
-  const first = openSeriesIndex(disk, 'data');
-  add(first, 'm,k=1');
-  first.persist();
+  const { disk: before, index: first } = indexOfOne(seed);
+  let disk = before;
   for (let i = 2; i <= 100; i++) add(first, `m,k=${'x'.repeat(50)}${i}`);
   disk.fault = (operation) => (operation === 'sync' ? 'EIO' : undefined);
   expect(() => first.persist()).toThrow('EIO');

@@ -42,7 +42,7 @@ export class LeasePromise {
     const { disk, path, ticks, now } = this.#p;
     if (isOn) {
       if (!disk.exists(path)) disk.open(path, 'create').close();
-      // Whoever made it may have failed, or ended, before this.
+      // An earlier attempt, or an earlier process, may have made the file without this sync.
       disk.syncDirectory(dirname(path));
       this.#from = now() + 1;
     } else {
