@@ -108,7 +108,7 @@ class Node {
     const killed = [...this.groups.values()];
     const { host } = this;
     this.#life++;
-    this.#disk = torn ? this.#disk.crash() : this.#disk.kill();
+    this.#disk = torn ? this.#disk.crash() : this.#disk.evict().kill();
     this.groups.clear();
     const gone = (): void => {};
     await host.close().catch(gone);

@@ -46,6 +46,8 @@ export class ClusterPlanes implements BackupPlanes {
   readonly #node: ClusterNode;
   /** Backups that this node makes or restores, with the number of times each was opened. */
   readonly #open = new Map<string, number>();
+  /** Chunks that other nodes write here, by path. */
+  readonly #written = new Map<string, DiskFile>();
 
   constructor(planes: Planes, metadata: ClusterMetadata, node: ClusterNode) {
     this.#planes = planes;
@@ -130,8 +132,11 @@ export class ClusterPlanes implements BackupPlanes {
     this.#open.set(directory, (this.#open.get(directory) ?? 0) + 1);
     return () => {
       const left = this.#open.get(directory)! - 1;
-      if (left === 0) this.#open.delete(directory);
-      else this.#open.set(directory, left);
+      if (left > 0) return void this.#open.set(directory, left);
+      this.#open.delete(directory);
+      for (const path of this.#written.keys()) {
+        if (dirname(path) === directory) this.#closeWritten(path);
+      }
     };
   }
 
@@ -160,24 +165,38 @@ export class ClusterPlanes implements BackupPlanes {
       }
       case 'write': {
         const { bytes, position } = request;
-        const file = realDisk.open(path, position === 0 ? 'create' : 'append');
-        try {
-          await file.writeAsync(bytes, 0, bytes.length, position);
-        } finally {
-          file.close();
+        if (position === 0) {
+          this.#closeWritten(path);
+          this.#written.set(path, realDisk.open(path, 'create'));
         }
+        await this.#beingWritten(path).writeAsync(bytes, 0, bytes.length, position);
         return {};
       }
       case 'sync': {
-        const file = realDisk.open(path, 'append');
+        const file = this.#beingWritten(path);
         try {
           await file.sync();
         } finally {
-          file.close();
+          this.#closeWritten(path);
         }
         return {};
       }
     }
+  }
+
+  /**
+   * Kept open from the first piece to the sync: the disk may report that it could not write a piece only to those who have
+   * the file open at that time.
+   */
+  #beingWritten(path: string): DiskFile {
+    const file = this.#written.get(path);
+    if (file === undefined) throw new Error(`${path} is not being written`);
+    return file;
+  }
+
+  #closeWritten(path: string): void {
+    this.#written.get(path)?.close();
+    this.#written.delete(path);
   }
 }
 

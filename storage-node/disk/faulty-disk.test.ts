@@ -92,3 +92,46 @@ test('what a failed sync was to write is read, and not made durable by later syn
   expect(bytes.toString('latin1', 0, 3)).toBe('old');
   expect(bytes.toString('latin1', 998)).toBe('again');
 });
+
+test.each([0, 0.999])(
+  'a failure is told to one of two syncs that overlap (%d)',
+  async (outcome) => {
+    const d = disk(outcome);
+    const file = d.open('/d/f', 'create');
+    d.syncDirectory('/d');
+    file.write(text('lost'), 0, 4, 0);
+    d.stallSyncs();
+    const first = file.sync().then(
+      () => 'succeeded',
+      () => 'failed',
+    );
+    d.fault = (operation) => (operation === 'sync' ? 'EIO' : undefined);
+    let second = 'succeeded';
+    try {
+      file.syncNow();
+    } catch {
+      second = 'failed';
+    }
+    d.fault = () => undefined;
+    d.resumeSyncs();
+    expect([await first, second].sort()).toEqual(['failed', 'succeeded']);
+    expect(second).toBe(outcome === 0 ? 'failed' : 'succeeded');
+  },
+);
+
+test('what a failed sync gave up may leave memory, unless it was written again', () => {
+  const d = disk(forgets);
+  const file = d.open('/d/f', 'create');
+  file.write(Buffer.alloc(1536, 'a'), 0, 1536, 0);
+  file.syncNow();
+  file.write(Buffer.alloc(1636, 'b'), 0, 1636, 0);
+  d.fault = (operation) => (operation === 'sync' ? 'EIO' : undefined);
+  expect(() => file.syncNow()).toThrow('EIO');
+  d.fault = () => undefined;
+  file.write(text('c'), 0, 1, 600);
+  const bytes = d.evict().contents('/d/f').toString('latin1');
+  expect(bytes.length).toBe(1636);
+  expect(bytes.slice(0, 512)).toBe('a'.repeat(512));
+  expect(bytes.slice(512, 1024)).toBe(`${'b'.repeat(88)}c${'b'.repeat(423)}`);
+  expect(bytes.slice(1024)).toBe('a'.repeat(512) + '\0'.repeat(100));
+});

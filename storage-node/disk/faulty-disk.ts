@@ -6,8 +6,11 @@
 //     with all that is in it
 //   - writes can meet a full disk (`capacityBytes`), leaving a part of the bytes behind
 //   - any call can fail on demand (`fault`), and syncs can be held up (`stallSyncs`)
-//   - a sync that failed has given up what it was to write: later syncs succeed without it, programs go on reading it, and
-//     a power cut may undo it, unless it is written once more. So does Linux: its page cache takes such pages as clean
+//   - a sync that failed has given up what it was to write: later syncs succeed without it, programs go on reading it until
+//     `evict`, and a power cut may undo it, unless it is written once more. So does Linux: its page cache takes such pages as
+//     clean, and drops them when it needs memory
+//   - a failure of a sync is reported once to each of those who have the file open: where two syncs of one of them overlap,
+//     either may get the report, and the other succeeds
 //
 // All random numbers come from the given generator, so a seed repeats a crash bit by bit.
 
@@ -66,6 +69,12 @@ class Contents {
     this.length = Math.max(this.length, end);
   }
 
+  /** Puts back what a sector had, up to the present length. */
+  restore(sector: number, old: Buffer): void {
+    const position = sector * sectorBytes;
+    if (position < this.length) old.copy(this.bytes, position, 0, this.length - position);
+  }
+
   copy(): Contents {
     const copy = new Contents();
     copy.bytes = Buffer.from(this.bytes.subarray(0, this.length));
@@ -97,6 +106,8 @@ class Inode {
   synced = new Contents();
   /** Changes since the last sync. */
   unsynced: Change[] = [];
+  /** Of the last sync that failed. */
+  failure: unknown;
   /** Sectors that a failed sync has given up, as they still are on the disk, by number; and the length there. */
   #givenUp = new Map<number, Buffer>();
   #lengthGivenUp: number | undefined;
@@ -125,7 +136,8 @@ class Inode {
     }
   }
 
-  syncFailed(): void {
+  syncFailed(error: unknown): void {
+    this.failure = error;
     const { length } = this.synced;
     for (const change of this.unsynced.splice(0)) {
       for (const sector of this.#sectorsOf(change)) {
@@ -148,13 +160,24 @@ class Inode {
     for (let at = Math.floor(from / sectorBytes); at * sectorBytes < to; at++) yield at;
   }
 
+  get hasGivenUp(): boolean {
+    return this.#givenUp.size > 0;
+  }
+
+  /** Some of what was given up leaves memory: programs read what the disk has there. */
+  evict(rng: Rng): void {
+    const unsynced = new Set(this.unsynced.flatMap((change) => [...this.#sectorsOf(change)]));
+    for (const [sector, old] of this.#givenUp) {
+      if (unsynced.has(sector) || pick(rng, 2) !== 0) continue;
+      this.current.restore(sector, old);
+      this.synced.restore(sector, old);
+      this.#givenUp.delete(sector);
+    }
+  }
+
   #undoGivenUp(contents: Contents, rng: Rng): void {
     for (const [sector, old] of this.#givenUp) {
-      if (pick(rng, 2) !== 0) continue;
-      const position = sector * sectorBytes;
-      const { length } = contents;
-      contents.apply({ kind: 'write', position, bytes: old });
-      contents.length = length;
+      if (pick(rng, 2) === 0) contents.restore(sector, old);
     }
     if (this.#lengthGivenUp !== undefined && pick(rng, 2) === 0) {
       contents.apply({ kind: 'truncate', length: this.#lengthGivenUp });
@@ -274,6 +297,14 @@ export class FaultyDisk implements Disk {
     disk.#syncedNames = this.#syncedNames;
     disk.#unsyncedNames = this.#unsyncedNames;
     return disk;
+  }
+
+  /** What failed syncs have given up may leave memory. Returns this disk. */
+  evict(): this {
+    const inodes = [...this.#names.values()].filter((inode) => inode.hasGivenUp);
+    if (inodes.length === 0 || pick(this.rng, 2) !== 0) return this;
+    for (const inode of inodes) inode.evict(this.rng);
+    return this;
   }
 
   stallSyncs(): void {
@@ -448,11 +479,15 @@ class FaultyFile implements DiskFile {
   /** Set for a directory. */
   readonly #settleNames: (() => () => void) | undefined;
   #closed = false;
+  #syncsUnderWay = 0;
+  /** Last failure of the file that was reported here. */
+  #reported: unknown;
 
   constructor(disk: FaultyDisk, path: string, inode: Inode, settleNames?: () => () => void) {
     this.#disk = disk;
     this.path = path;
     this.#inode = inode;
+    this.#reported = inode.failure;
     this.#settleNames = settleNames;
   }
 
@@ -499,6 +534,7 @@ class FaultyFile implements DiskFile {
 
   syncNow(): void {
     this.#checkSync();
+    if (this.#syncsUnderWay === 0) this.#reportFailure();
     this.#inode.settle(this.#inode.unsynced.length);
   }
 
@@ -507,9 +543,15 @@ class FaultyFile implements DiskFile {
     else this.#checkSync();
     const changes = this.#inode.unsynced.slice();
     const settleNames = this.#settleNames?.();
-    await this.#disk.syncTime(this.path);
+    this.#syncsUnderWay++;
+    try {
+      await this.#disk.syncTime(this.path);
+    } finally {
+      this.#syncsUnderWay--;
+    }
     // It may fail late, too, and then gives up what was written meanwhile.
     if (!this.#settleNames) this.#failSync(() => this.#disk.failIfDue('sync', this.path));
+    this.#reportFailure();
     settleNames?.();
     // A blocking sync may have overtaken this one.
     const left = changes.filter((change) => this.#inode.unsynced.includes(change));
@@ -528,9 +570,17 @@ class FaultyFile implements DiskFile {
     try {
       check();
     } catch (error) {
-      if (!this.#closed && !this.#disk.isOff) this.#inode.syncFailed();
-      throw error;
+      if (isClosed(error) || this.#disk.isOff) throw error;
+      this.#inode.syncFailed(error);
+      if (this.#syncsUnderWay === 0 || pick(this.#disk.rng, 2) === 0) this.#reportFailure();
     }
+  }
+
+  #reportFailure(): void {
+    const { failure } = this.#inode;
+    if (this.#reported === failure) return;
+    this.#reported = failure;
+    throw failure;
   }
 
   #check(operation: DiskOperation): void {
@@ -548,6 +598,10 @@ class FaultyFile implements DiskFile {
       this.#inode.change({ kind: 'write', position, bytes: bytes.subarray(0, n) });
     }
   }
+}
+
+function isClosed(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'EBADF';
 }
 
 function pick(rng: Rng, count: number): number {

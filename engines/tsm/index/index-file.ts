@@ -41,8 +41,12 @@ export class IndexFile {
   /** Where the next frame goes. */
   #end = firstFrameAt;
   #marks = 0;
+  /** Up to here the file was synced when it was opened. */
+  #synced = firstFrameAt;
   /** What an earlier process has written, its file's name too, may not be durable. */
   #mayBeUnsynced = false;
+  /** A sync began, and nobody has learnt that it succeeded. */
+  #isSyncing = false;
 
   constructor(disk: Disk, directory: string) {
     this.#disk = disk;
@@ -60,12 +64,12 @@ export class IndexFile {
       const synced = this.#readHeader(file);
       const size = file.size();
       if (size < synced) throw corrupt(file, size, `cut short: ${synced} bytes were synced`);
-      this.#end = readFrames(file, size, synced, apply);
+      this.#end = readFrames(file, { from: firstFrameAt, size, synced }, apply);
       if (this.#end < size) file.truncate(this.#end);
-      this.#file = file;
-      // While what was read is in memory: what has no mark may have been given up.
-      for (const _ of writingAgain(file, synced));
+      this.#synced = synced;
+      for (const _ of this.#writingAgain(file));
       this.#mayBeUnsynced = true;
+      this.#file = file;
     } finally {
       if (this.#file === undefined) file.close();
     }
@@ -76,8 +80,9 @@ export class IndexFile {
    * Records may be added meanwhile. `logged` waits until the entries of these records are durable in the log.
    */
   *appending(writer: RecordWriter, logged?: DiskWait): SlicedWork {
+    if (this.#isSyncing) yield* this.#openingAnew();
     if (this.#mayBeUnsynced && this.#file !== undefined) {
-      yield syncing(this.#file);
+      yield* this.#syncing(this.#file);
       yield syncingDirectory(this.#disk, this.#directory);
       this.#mayBeUnsynced = false;
     }
@@ -94,7 +99,7 @@ export class IndexFile {
     const count = frames.length;
     if (logged !== undefined) yield logged;
     const end = yield* writingFrames(file, this.#end, frames, count);
-    yield syncing(file);
+    yield* this.#syncing(file);
     writer.drop(count);
     this.#end = end;
     writeMark(file, ++this.#marks, end);
@@ -121,12 +126,44 @@ export class IndexFile {
     this.#disk.rename(newPath, path);
     yield syncingDirectory(this.#disk, this.#directory);
     this.#file = this.#disk.open(path, 'append');
+    this.#isSyncing = false;
+    this.#mayBeUnsynced = false;
     writer.drop(count);
   }
 
   close(): void {
     this.#file?.close();
     this.#file = undefined;
+  }
+
+  *#syncing(file: DiskFile): SlicedWork {
+    this.#isSyncing = true;
+    yield syncing(file);
+    this.#isSyncing = false;
+  }
+
+  /**
+   * The disk reports a failure only once to those who have the file open. A sync that was interrupted may take that
+   * report, also of bytes that were written since, so these need a file opened before they are written.
+   */
+  *#openingAnew(): SlicedWork {
+    const file = this.#disk.open(`${this.#directory}/${indexFileName}`, 'append');
+    this.#file?.close();
+    this.#file = file;
+    this.#isSyncing = false;
+    if (this.#mayBeUnsynced) yield* this.#writingAgain(file);
+  }
+
+  /** Writes what has no mark once more: an earlier sync may have given it up. */
+  *#writingAgain(file: DiskFile): SlicedWork {
+    yield* writingAgain(file, this.#synced);
+    const from = this.#synced;
+    const end = readFrames(file, { from, size: this.#end, synced: from }, () => undefined);
+    if (end === this.#end) return;
+    throw new Error(
+      `${file.path} lost bytes at ${end} while it was read. An earlier sync of the file had failed. Start again: nothing ` +
+        'that was acknowledged is missing',
+    );
   }
 
   /** Returns how far the file was surely synced. */
@@ -188,14 +225,13 @@ function* writingFrames(
 /** Returns where the whole frames end. */
 function readFrames(
   file: DiskFile,
-  size: number,
-  synced: number,
+  { from, size, synced }: { from: number; size: number; synced: number },
   apply: (buf: Buffer, start: number, end: number) => void,
 ): number {
-  let buf = viewed(Buffer.allocUnsafeSlow(Math.min(size - firstFrameAt, readBytes)));
+  let buf = viewed(Buffer.allocUnsafeSlow(Math.min(size - from, readBytes)));
   // Part of the file in `buf`: `held` bytes from `position` on.
   let held = 0;
-  let position = firstFrameAt;
+  let position = from;
   for (let start = position; start < size; ) {
     const at = start - position;
     const inBuf = held - at;

@@ -3,8 +3,10 @@
 import { expect, test } from 'vitest';
 import { FaultyDisk } from '../../../storage-node/disk/faulty-disk.ts';
 import { makeDurableDirectory } from '../../../universal-row/durable-names.ts';
+import { systemClock } from '../../../universal-row/environment.ts';
 import type { SeriesIndex } from '../parts.ts';
 import { seeded } from '../shard/testing/seeded.ts';
+import { SlicedRun } from '../sliced-work.ts';
 import { openSeriesIndex } from './series-index.ts';
 
 function add(index: SeriesIndex, key: string): void {
@@ -38,13 +40,26 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])('is synced before anything relies on it (%i)
   expect(openSeriesIndex(disk, 'data').seriesCount).toBe(2);
 });
 
-test.each([1, 2, 3, 4, 5, 6, 7, 8])('is written again after a sync that failed (%i)', (seed) => {
-  const { disk: before, index: first } = indexOfOne(seed);
+/** With 99 more series, which are not durable. */
+function indexOfHundred(seed: number): { disk: FaultyDisk; index: SeriesIndex } {
+  const { disk, index } = indexOfOne(seed);
+  for (let i = 2; i <= 100; i++) add(index, `m,k=${'x'.repeat(50)}${i}`);
+  return { disk, index };
+}
+
+function failNextSync(disk: FaultyDisk): void {
+  disk.fault = (operation) => {
+    if (operation !== 'sync') return undefined;
+    disk.fault = () => undefined;
+    return 'EIO';
+  };
+}
+
+test.each([1, 2, 3, 4, 5, 6, 7, 8])('is written again after a failed sync (%i)', (seed) => {
+  const { disk: before, index: first } = indexOfHundred(seed);
   let disk = before;
-  for (let i = 2; i <= 100; i++) add(first, `m,k=${'x'.repeat(50)}${i}`);
-  disk.fault = (operation) => (operation === 'sync' ? 'EIO' : undefined);
+  failNextSync(disk);
   expect(() => first.persist()).toThrow('EIO');
-  disk.fault = () => undefined;
   if (seed % 2 === 0) first.persist();
   else {
     disk = disk.kill();
@@ -53,3 +68,72 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])('is written again after a sync that failed (
   disk = disk.crash();
   expect(openSeriesIndex(disk, 'data').seriesCount).toBe(100);
 });
+
+test.each([1, 2, 3, 4, 5, 6, 7, 8])(
+  'is written again after a failed sync of the next process (%i)',
+  (seed) => {
+    const { disk: before, index: first } = indexOfHundred(seed);
+    let disk = before;
+    first.persisting().next();
+    disk = disk.kill();
+    const second = openSeriesIndex(disk, 'data');
+    failNextSync(disk);
+    expect(() => second.persist()).toThrow('EIO');
+    second.persist();
+    disk = disk.crash();
+    expect(openSeriesIndex(disk, 'data').seriesCount).toBe(100);
+  },
+);
+
+test('opens only where all that was read of it is read again, for what was given up may leave memory', () => {
+  const opened = new Set<number | 'lost bytes'>();
+  for (let seed = 1; seed <= 10; seed++) {
+    for (let reads = 1; reads <= 12; reads++) {
+      const { disk: before, index } = indexOfHundred(seed);
+      let disk = before;
+      failNextSync(disk);
+      expect(() => index.persist()).toThrow('EIO');
+      disk = disk.kill();
+      let left = reads;
+      disk.fault = (operation) => {
+        if (operation === 'read' && --left === 0) disk.evict();
+        return undefined;
+      };
+      let next: SeriesIndex;
+      try {
+        next = openSeriesIndex(disk, 'data');
+        opened.add(next.seriesCount);
+      } catch (error) {
+        expect((error as Error).message).toContain('lost bytes');
+        opened.add('lost bytes');
+        disk = disk.kill();
+        next = openSeriesIndex(disk, 'data');
+      }
+      const { seriesCount } = next;
+      next.persist();
+      disk = disk.crash();
+      expect(openSeriesIndex(disk, 'data').seriesCount).toBe(seriesCount);
+    }
+  }
+  expect(opened).toEqual(new Set([1, 100, 'lost bytes']));
+});
+
+test.each([1, 2, 3, 4, 5, 6, 7, 8])(
+  'is not durable when the failure of its sync is reported to an earlier one under way (%i)',
+  async (seed) => {
+    const { disk, index } = indexOfHundred(seed);
+    const run = new SlicedRun(() => index.persisting());
+    disk.stallSyncs();
+    while (run.waiting === undefined) run.slice(systemClock, 1000, false);
+    failNextSync(disk);
+    try {
+      run.slice(systemClock, 1000, true);
+    } catch (error) {
+      expect((error as Error).message).toContain('EIO');
+      index.persist();
+    }
+    disk.resumeSyncs();
+    for (let i = 0; i < 10; i++) await new Promise(setImmediate);
+    expect(openSeriesIndex(disk.crash(), 'data').seriesCount).toBe(100);
+  },
+);

@@ -72,7 +72,7 @@ describe('a failure during flush and compaction', () => {
 
   test('the end of the process there loses nothing and leaves nothing behind', () => {
     atEachCall('EIO', ({ trial, disk }) => {
-      const after = disk.kill();
+      const after = disk.evict().kill();
       trial.reopen(after);
       trial.checkAll();
       expectNoOrphans(after);
@@ -94,7 +94,7 @@ describe('a failure during flush and compaction', () => {
       atEachCall('EIO', ({ trial, disk }) => {
         let living = disk;
         if (process === 'the next process') {
-          living = disk.kill();
+          living = disk.evict().kill();
           trial.reopen(living);
         }
         trial.write();

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import type { Rng } from '../../../universal-row/environment.ts';
 import type { FsyncPolicy } from '../partition-log.ts';
 import { LogCorruptionError, LogWriteError } from '../wal/log-errors.ts';
+import type { FaultyDisk } from '../../disk/faulty-disk.ts';
 import { LogFixture, logDirectory, seededRng } from './log-fixture.ts';
 
 const seeds = process.env['POLYROW_FULL'] ? 2500 : 250;
@@ -25,6 +26,8 @@ class History {
   #settled = 0;
   /** The last entry before a tick that ended the process, and is in the log in part. */
   #beforeHalf = Infinity;
+  /** Disk of a life in which a sync has failed; the log may not know yet. */
+  #failedDisk: FaultyDisk | undefined;
   /** Up to here the engine has all on disk. */
   #engineIndex = 0;
   #payloads = 0;
@@ -109,6 +112,7 @@ class History {
     disk.fault = (operation) => {
       if (operation !== 'sync') return undefined;
       disk.fault = () => undefined;
+      this.#failedDisk = disk;
       return 'EIO';
     };
   }
@@ -162,6 +166,8 @@ class History {
     expect(durableLsn).toBeLessThanOrEqual(appendedLsn);
     const whole = Math.min(this.#last, this.#beforeHalf);
     if (durableLsn === appendedLsn) this.#promised = whole;
+    const synced = this.#promised;
+    const { disk } = f;
     if (this.#pick(2) === 0) f.disk.capacityBytes = Infinity;
     const hasFailed = f.fatal !== undefined;
     this.failures += hasFailed ? 1 : 0;
@@ -177,7 +183,6 @@ class History {
           // A large frame has found the disk full, or a sync failed: this was no orderly end.
           f.kill();
           isKilled = true;
-          this.#promised = this.#settled;
           break;
         }
         this.#promised = this.#last;
@@ -185,8 +190,9 @@ class History {
         if (this.#pick(2) === 0) f.crash();
         break;
       case 1:
-        // The end of the process takes nothing that was handed to the operating system.
+        // The end of the process takes nothing that was handed to the operating system, but for what a failed sync gave up.
         f.kill();
+        if (hasFailed || this.#failedDisk === disk) break;
         this.#promised = this.#largeFrameBytes === Infinity ? whole : this.#settled;
         break;
       default:
@@ -194,13 +200,19 @@ class History {
         this.crashes++;
     }
     // Now and then recovery itself is cut short.
-    if (this.#pick(4) === 0) await this.#failWhileOpening(isKilled);
+    if (this.#pick(4) > 0) return;
+    if (await this.#failsSyncWhileOpening(isKilled)) this.#promised = synced;
   }
 
-  async #failWhileOpening(keepUnsynced: boolean): Promise<void> {
+  async #failsSyncWhileOpening(keepUnsynced: boolean): Promise<boolean> {
     const f = this.#f;
     let calls = this.#pick(40);
-    f.disk.fault = () => (calls-- <= 0 ? 'EIO' : undefined);
+    let failsSync = false;
+    f.disk.fault = (operation) => {
+      if (calls-- > 0) return undefined;
+      failsSync ||= operation === 'sync';
+      return 'EIO';
+    };
     try {
       await f.open({ appliedIndex: this.#engineIndex });
     } catch (error) {
@@ -208,6 +220,7 @@ class History {
     }
     if (keepUnsynced) f.kill();
     else f.crash();
+    return failsSync;
   }
 
   #pick(count: number): number {

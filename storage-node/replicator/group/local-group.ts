@@ -124,6 +124,8 @@ export class LocalGroup implements PartitionLog {
   /** Where the log was when the tick began, to go back to if it cannot be written. */
   private readonly tickPoint: LogPoint = { number: 0, size: 0 };
   private tickIndex = 0;
+  /** Less than `tickIndex` where the engine is ahead of the log, which cannot be told so: the disk is full. */
+  private tickLogIndex = 0;
   private inTick = false;
   /** Whether the tick's entries, or some of them, are in the file. */
   private wrote = false;
@@ -412,6 +414,7 @@ export class LocalGroup implements PartitionLog {
       }
     }
     this.tickIndex = this.index;
+    this.tickLogIndex = this.state.lastIndex;
     this.wal.point(this.tickPoint);
   }
 
@@ -460,10 +463,10 @@ export class LocalGroup implements PartitionLog {
     if (error instanceof LogWriteError) {
       this.wal.cut(this.tickPoint);
       this.wal.forgetPoint();
-      this.entries -= this.state.lastIndex - this.tickIndex;
+      this.entries -= this.state.lastIndex - this.tickLogIndex;
       this.index = this.tickIndex;
-      this.state.lastIndex = this.tickIndex;
-      this.state.commit = this.tickIndex;
+      this.state.lastIndex = this.tickLogIndex;
+      this.state.commit = this.tickLogIndex;
     }
     throw error;
   }

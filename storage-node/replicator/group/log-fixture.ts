@@ -101,7 +101,7 @@ export class LogFixture {
   }
 
   kill(): void {
-    this.disk = this.disk.kill();
+    this.disk = this.disk.evict().kill();
   }
 
   segments(): string[] {

@@ -6,6 +6,9 @@
 
 import type { Disk } from '../../../universal-row/environment.ts';
 
+/** The name of no boot. */
+const unknownBoot = 'unknown';
+
 interface Kept {
   /** Boot of the machine, '' when all that was acknowledged is on disk. */
   boot: string;
@@ -50,10 +53,16 @@ export class FenceRecord {
   /** From now on writes are acknowledged that may not be on disk. */
   relax(): void {
     // Where the boot is unknown any end but an orderly one counts as that of the machine.
-    const boot = this.#boot === '' ? 'unknown' : this.#boot;
-    if (this.#keptBoot === boot) return;
-    this.#save(boot);
-    this.#keptBoot = boot;
+    this.#keep(this.#boot === '' ? unknownBoot : this.#boot);
+  }
+
+  /**
+   * The log has failed: the operating system may have given up writes that it had accepted, and may forget them before the
+   * machine ends (see universal-row/written-again.ts). Where writes were acknowledged ahead of the disk, the next start is
+   * unclean in any boot.
+   */
+  logFailed(): void {
+    if (this.#keptBoot !== '') this.#keep(unknownBoot);
   }
 
   /** The replica has all there is again, on disk. */
@@ -67,6 +76,12 @@ export class FenceRecord {
     if (this.#keptBoot === '') return;
     this.#keptBoot = '';
     this.#save();
+  }
+
+  #keep(boot: string): void {
+    if (this.#keptBoot === boot) return;
+    this.#save(boot);
+    this.#keptBoot = boot;
   }
 
   get #path(): string {

@@ -65,6 +65,9 @@ export class TestPod {
   ballastBytes = 0;
   /** Of its machine. */
   boots = 1;
+  fatal = (error: Error): unknown => {
+    throw error;
+  };
   acceptLoss = false;
   readonly replica: number;
   engine!: WasmRaftEngine;
@@ -104,9 +107,7 @@ export class TestPod {
         return true;
       },
       wake: () => undefined,
-      fatal: (error) => {
-        throw error;
-      },
+      fatal: (error) => this.fatal(error),
     });
     this.openGroup();
   }

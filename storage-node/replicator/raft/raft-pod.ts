@@ -151,38 +151,47 @@ export class RaftPod {
     const { disk, directory, ids } = options;
     makeDurableDirectory(disk, directory);
     removeStagings(disk, directory);
+    const fences = new FenceRecord(disk, directory, options.boot ?? '');
     const recovered = new Map<number, LoggedEntry[]>();
-    const found = await recoverLog({
-      disk,
-      directory,
-      ...ids,
-      volume: undefined,
-      acceptLoss: false,
-      onTable: () => undefined,
-      onAppend(frame) {
-        const entries = recovered.get(frame.group) ?? [];
-        while (entries.length > 0 && entries.at(-1)!.index >= frame.index) entries.pop();
-        entries.push(...decodeAppend(frame));
-        recovered.set(frame.group, entries);
-      },
-      onRemoved: (group) => void recovered.delete(group),
-      onProgress: undefined,
-    });
-    const pod = new RaftPod(options, found, recovered);
+    let found: RecoveredLog | undefined;
+    try {
+      found = await recoverLog({
+        disk,
+        directory,
+        ...ids,
+        volume: undefined,
+        acceptLoss: false,
+        onTable: () => undefined,
+        onAppend(frame) {
+          const entries = recovered.get(frame.group) ?? [];
+          while (entries.length > 0 && entries.at(-1)!.index >= frame.index) entries.pop();
+          entries.push(...decodeAppend(frame));
+          recovered.set(frame.group, entries);
+        },
+        onRemoved: (group) => void recovered.delete(group),
+        onProgress: undefined,
+      });
+    } catch (error) {
+      throw logFailure(fences, error);
+    }
+    const pod = new RaftPod(options, fences, found, recovered);
     await pod.#ballast.prepare(options.ballastBytes ?? defaultBallastBytes);
     return pod;
   }
 
   private constructor(
     options: RaftPodOptions,
+    fences: FenceRecord,
     found: RecoveredLog | undefined,
     recovered: Map<number, LoggedEntry[]>,
   ) {
     this.#options = options;
     this.#limits = { ...defaultLimits, ...options.limits };
     this.incarnation = (found?.incarnation ?? 0) + 1;
-    const { disk, directory, rng, ids, fatal } = options;
-    this.#ballast = new Ballast(disk, directory, (error) => fatal(error as Error));
+    const { disk, directory, rng, ids } = options;
+    this.#fences = fences;
+    this.#ballast = new Ballast(disk, directory, (error) => options.fatal(error as Error));
+    const fatal = (error: Error): void => options.fatal(logFailure(fences, error));
     const volume = 1 + Math.floor(rng.next() * (Number.MAX_SAFE_INTEGER - 1));
     this.#wal = new Wal(
       {
@@ -203,7 +212,6 @@ export class RaftPod {
     this.#log = new LogBatch(this.#wal);
     this.#clock = options.clock ?? systemClock;
     this.#commit = new GroupCommit(this.#wal, this.#clock, options.wake, fatal);
-    this.#fences = new FenceRecord(disk, directory, options.boot ?? '');
     const { engine, electionTicks, heartbeatTicks } = options;
     this.#opening = new GroupOpening({
       ...{ wal: this.#wal, fences: this.#fences, recovered, engine },
@@ -664,5 +672,17 @@ export class RaftPod {
 
   #settle(): void {
     if (this.#commit.policy === 'always') this.#fences.settled();
+  }
+}
+
+/** Records that the log has failed, for the next start. Returns what to report. */
+function logFailure(fences: FenceRecord, cause: unknown): Error {
+  const error = cause instanceof Error ? cause : new Error(String(cause));
+  try {
+    fences.logFailed();
+    return error;
+  } catch (second) {
+    const message = `${error.message}; nor could this be recorded, so the replicas here are not fenced at the next start`;
+    return new AggregateError([error, second], message);
   }
 }

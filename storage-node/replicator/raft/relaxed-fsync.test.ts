@@ -101,6 +101,42 @@ test('the end of a process loses nothing, and fences nothing', async () => {
   expect(one!.machine.applied).toEqual(['a']);
 });
 
+test.each(['everysec', 'no'] as const)(
+  'the end of a process whose sync has failed fences its groups under %s',
+  async (fsync) => {
+    const all = await pods(1, fsync);
+    const [one] = all.pods;
+    propose(one!, 'a');
+    await all.tick(2);
+    const failures: Error[] = [];
+    one!.fatal = (error) => failures.push(error);
+    one!.disk.fault = (operation, path) =>
+      operation === 'sync' && path.includes('seg-') ? 'EIO' : undefined;
+    await expect(one!.pod.close()).rejects.toThrow('EIO');
+    expect(failures[0]?.message).toContain('EIO');
+    one!.disk.fault = () => undefined;
+    kill(one!);
+    await restart(one!);
+    expect(one!.pod.wasUnclean).toBe(true);
+    expect(one!.group.status().wasFenced).toBe(true);
+  },
+);
+
+test('a start that fails, as it syncs the log, makes the next one unclean', async () => {
+  const all = await pods(1, 'no');
+  const [one] = all.pods;
+  propose(one!, 'a');
+  await all.tick(2);
+  kill(one!);
+  one!.disk.fault = (operation, path) =>
+    operation === 'sync' && path.includes('seg-') ? 'EIO' : undefined;
+  await expect(one!.open()).rejects.toThrow('EIO');
+  one!.disk.fault = () => undefined;
+  kill(one!);
+  await restart(one!);
+  expect(one!.pod.wasUnclean).toBe(true);
+});
+
 test('a machine is told where its log ends, before an entry is applied to it', async () => {
   const all = await pods(1, 'everysec');
   const [one] = all.pods;

@@ -191,7 +191,7 @@ export class SimulatedNode {
     this.#life = undefined;
     this.#inbox = [];
     this.#peers.clear();
-    this.#disk = torn ? this.#disk.crash() : this.#disk.kill();
+    this.#disk = torn ? this.#disk.crash() : this.#disk.evict().kill();
     if (!torn) return;
     this.#boots++;
     this.#isDoubtful = this.#world.fsync !== 'always';

@@ -11,7 +11,7 @@
 // Nothing behind an unsynced bad frame counts, even where intact: file systems write back in any order.
 // All that no frame says was on disk is written again and synced: see universal-row/written-again.ts.
 
-import type { Disk } from '../../../universal-row/environment.ts';
+import type { Disk, DiskFile } from '../../../universal-row/environment.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import { writingAgain } from '../../../universal-row/written-again.ts';
 import {
@@ -175,6 +175,7 @@ class Recovery {
       size: segmentHeaderBytes,
       named: file.named,
       nameSynced: file.named,
+      hasUnsyncedCut: false,
       openingBytes: 0,
       firstIndexes: new Map(),
       file: undefined,
@@ -359,6 +360,43 @@ class Recovery {
     if (rest.length > 0) disk.syncDirectory(directory);
   }
 
+  async #secureSegment(segment: Segment, file: DiskFile): Promise<void> {
+    const size = file.size();
+    if (size > segment.size) {
+      this.#cutBytes += size - segment.size;
+      file.truncate(segment.size);
+    }
+    const from = Math.max(0, this.#durableLsn - segment.baseLsn);
+    if (from < segment.size) await this.#writeAgain(segment, file, from);
+    await file.sync();
+  }
+
+  async #writeAgain(segment: Segment, file: DiskFile, from: number): Promise<void> {
+    const doubted = writingAgain(file, from);
+    try {
+      while (doubted.next().done !== true) await new Promise(setImmediate);
+    } catch (error) {
+      // A full file system that copies on write has no room for that. The log can be read nevertheless.
+      if (!isDiskFull(error)) throw error;
+    }
+    this.#readAgain(segment, file, from);
+  }
+
+  /** What was given up may have left memory between the scan and the copy. Its frames were processed, but are gone. */
+  #readAgain(segment: Segment, file: DiskFile, from: number): void {
+    const reader = new SegmentReader(file, segment.number, this.#window);
+    const header = reader.header();
+    reader.nextOffset = Math.max(segmentHeaderBytes, from);
+    let step = reader.next();
+    while (step === 'frame') step = reader.next();
+    if (typeof header !== 'string' && step === 'end') return;
+    const reason = typeof header === 'string' ? header : reader.reason;
+    throw new Error(
+      `${file.path} lost bytes at offset ${reader.offset} while it was read (${reason}). An earlier sync of the file had ` +
+        'failed. Start again: nothing that was acknowledged is missing',
+    );
+  }
+
   /**
    * Writes and syncs what was read but may not be on disk yet: only then may new entries depend on
    * it. Gives the segments their final names, and leaves the last one open.
@@ -368,25 +406,15 @@ class Recovery {
     const lastNamed = this.#segments.findLastIndex((segment) => segment.named);
     const doubtful = this.#segments.slice(Math.max(lastNamed, 0));
     for (const segment of doubtful) {
-      const path = `${directory}/${segmentName(segment.number, segment.named)}`;
-      const file = disk.open(path, 'append');
-      const size = file.size();
-      if (size > segment.size) {
-        this.#cutBytes += size - segment.size;
-        file.truncate(segment.size);
-      }
-      const doubted = writingAgain(file, Math.max(0, this.#durableLsn - segment.baseLsn));
+      const file = disk.open(pathOf(directory, segment), 'append');
       try {
-        while (doubted.next().done !== true) await new Promise(setImmediate);
-      } catch (error) {
-        // A full file system that copies on write has no room for that. The log can be read nevertheless.
-        if (!isDiskFull(error)) throw error;
+        await this.#secureSegment(segment, file);
+        if (segment === this.#segments.at(-1)) segment.file = file;
+      } finally {
+        if (segment.file === undefined) file.close();
       }
-      file.syncNow();
-      if (segment === this.#segments.at(-1)) segment.file = file;
-      else file.close();
     }
-    // The name a segment has must last until it has the next one.
+    // The name that a segment has must last until it has the next one.
     disk.syncDirectory(directory);
     if (!doubtful.some((segment) => !segment.named)) return;
     for (const segment of doubtful) {
@@ -401,6 +429,10 @@ class Recovery {
     }
     disk.syncDirectory(directory);
   }
+}
+
+function pathOf(directory: string, { number, named }: Segment): string {
+  return `${directory}/${segmentName(number, named)}`;
 }
 
 function noteGroupFrame(frame: SegmentReader, group: GroupState): string {

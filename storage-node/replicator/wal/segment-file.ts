@@ -61,6 +61,7 @@ export function createSegment(
     size: openingBytes,
     named: false,
     nameSynced: false,
+    hasUnsyncedCut: false,
     openingBytes,
     firstIndexes: new Map(groups.map((g) => [g.group, g.lastIndex + 1])),
     file,

@@ -10,6 +10,8 @@ export interface Segment {
   /** Whether it has its final name, and whether that is sure to survive a power cut. */
   named: boolean;
   nameSynced: boolean;
+  /** Bytes that were written in part to a full disk were cut off its end; a power cut may bring them back. */
+  hasUnsyncedCut: boolean;
   /** Header and table: where the other frames begin. */
   openingBytes: number;
   /** By group: the index of its first entry in this segment or a later one. */

@@ -137,7 +137,7 @@ export class Wal {
   /**
    * Writes the frame at the start of the buffer, whose header `putFrameHeader` filled. On a full disk it
    * is written into the room of the ballast; if even that is too small, throws `LogWriteError` and the
-   * log is as it was before, though only `cut` makes that last. Other failures are fatal.
+   * log is as it was before, though only `cut` or a sync makes that last. Other failures are fatal.
    */
   append(b: Buffer): void {
     this.#withBallast(() => this.#tryAppend(b));
@@ -299,8 +299,13 @@ export class Wal {
     this.#syncing = true;
     try {
       await this.#pending.ended();
-      const doubtful = this.#segments.filter((s) => s.baseLsn + s.size > this.durableLsn);
-      for (const segment of doubtful) await segment.file?.sync();
+      const doubtful = this.#segments.filter(
+        (s) => s.hasUnsyncedCut || s.baseLsn + s.size > this.durableLsn,
+      );
+      for (const segment of doubtful) {
+        segment.hasUnsyncedCut = false;
+        await segment.file?.sync();
+      }
       if (this.#namesChanged) {
         this.#namesChanged = false;
         await this.#directory.sync();
@@ -463,6 +468,7 @@ export class Wal {
     const { file, size } = this.#active;
     if (!writtenUnlessFull(file!, b, length, size)) {
       file!.truncate(size);
+      this.#active.hasUnsyncedCut = true;
       return false;
     }
     this.#grown(length);
