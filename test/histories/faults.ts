@@ -70,6 +70,8 @@ export class Faults {
   readonly #rates: Readonly<typeof most>;
   /** It never comes back. */
   #lost: Node | undefined;
+  /** Where a failed sync may lose what was acknowledged, the disk of this node alone fails. */
+  #failing: Node | undefined;
   #isOver = false;
 
   constructor(world: FaultsWorld) {
@@ -147,7 +149,9 @@ export class Faults {
       this.disks++;
     }
     if (random.chance(failing)) {
-      this.#someNode().failOnce(random.below(20));
+      const some = this.#someNode();
+      const node = this.#world.fsync === 'always' ? some : (this.#failing ??= some);
+      node.failOnce(random.below(20));
       this.disks++;
     }
     // A node whose disk has failed has ended.
@@ -189,6 +193,8 @@ export class Faults {
   /** One node alone, whose replicas are made anew on the others. */
   #lose(): void {
     if (this.#lost !== undefined) return;
+    // A fenced replica waits for all the others.
+    if (this.#world.fsync !== 'always' && this.#rates.failing > 0) return;
     this.#lost = this.#world.random.pick(this.#world.cluster.nodes);
     this.#lost.kill(false);
   }

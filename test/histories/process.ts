@@ -225,7 +225,7 @@ export abstract class NodeProcess<L extends Life> {
     this.#inbox = [];
     this.#willFail = false;
     if (losesPower) this.#boots++;
-    this.#disk = losesPower ? this.#disk.crash() : this.#disk.kill();
+    this.#disk = losesPower ? this.#disk.crash() : this.#disk.evict().kill();
   }
 
   // ---- its disk

@@ -161,8 +161,8 @@ export class IndexFile {
     const end = readFrames(file, { from, size: this.#end, synced: from }, () => undefined);
     if (end === this.#end) return;
     throw new Error(
-      `${file.path} lost bytes at ${end} while it was read. An earlier sync of the file had failed. Start again: nothing ` +
-        'that was acknowledged is missing',
+      `${file.path} lost bytes at ${end} while it was read, as an earlier sync had failed. They were never on disk; the next ` +
+        'start does without them',
     );
   }
 

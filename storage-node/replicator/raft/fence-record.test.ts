@@ -4,16 +4,16 @@ import { FaultyDisk } from '../../disk/faulty-disk.ts';
 import { seededRng } from '../group/log-fixture.ts';
 import { FenceRecord } from './fence-record.ts';
 
-test('a start after a failure of the log is unclean in the same boot, where writes were acknowledged ahead of the disk', () => {
+test('a start after a failed sync is unclean in the same boot, where writes were acknowledged ahead of the disk', () => {
   const disk = new FaultyDisk({ rng: seededRng(1) });
   makeDurableDirectory(disk, '/pod');
   const strict = new FenceRecord(disk, '/pod', 'boot 1');
-  strict.logFailed();
+  strict.syncFailed();
   expect(new FenceRecord(disk, '/pod', 'boot 1').wasUnclean).toBe(false);
   const relaxed = new FenceRecord(disk, '/pod', 'boot 1');
   relaxed.relax();
   expect(new FenceRecord(disk, '/pod', 'boot 1').wasUnclean).toBe(false);
-  relaxed.logFailed();
+  relaxed.syncFailed();
   const next = new FenceRecord(disk, '/pod', 'boot 1');
   expect(next.wasUnclean).toBe(true);
   next.fence(new Map([[7, 3]]));

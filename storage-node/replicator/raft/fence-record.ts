@@ -57,11 +57,11 @@ export class FenceRecord {
   }
 
   /**
-   * The log has failed: the operating system may have given up writes that it had accepted, and may forget them before the
+   * A sync of the log has failed: the operating system may have given up writes that it had accepted, and may forget them before the
    * machine ends (see universal-row/written-again.ts). Where writes were acknowledged ahead of the disk, the next start is
    * unclean in any boot.
    */
-  logFailed(): void {
+  syncFailed(): void {
     if (this.#keptBoot !== '') this.#keep(unknownBoot);
   }
 

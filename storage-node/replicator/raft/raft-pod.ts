@@ -12,7 +12,7 @@ import type { FsyncPolicy, LogStatus } from '../partition-log.ts';
 import { Lane } from '../transport/transport.ts';
 import { Ballast } from '../wal/ballast.ts';
 import { defaultSegmentBytes, FrameKind } from '../wal/format.ts';
-import { LogWriteError } from '../wal/log-errors.ts';
+import { LogSyncError, LogWriteError } from '../wal/log-errors.ts';
 import { highestSegment, recoverLog } from '../wal/recovery.ts';
 import type { RecoveredLog } from '../wal/recovery.ts';
 import { buriedReplica } from '../wal/table.ts';
@@ -675,11 +675,12 @@ export class RaftPod {
   }
 }
 
-/** Records that the log has failed, for the next start. Returns what to report. */
+/** Records for the next start that a sync has failed, if one has. Returns what to report. */
 function logFailure(fences: FenceRecord, cause: unknown): Error {
   const error = cause instanceof Error ? cause : new Error(String(cause));
+  if (!(error instanceof LogSyncError)) return error;
   try {
-    fences.logFailed();
+    fences.syncFailed();
     return error;
   } catch (second) {
     const message = `${error.message}; nor could this be recorded, so the replicas here are not fenced at the next start`;

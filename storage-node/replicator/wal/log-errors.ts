@@ -41,6 +41,18 @@ export class LogWriteError extends Error {
   override readonly name = 'LogWriteError';
 }
 
+/**
+ * A sync of the log has failed: the operating system may have given up writes that it had accepted. Ends the log; see
+ * universal-row/written-again.ts.
+ */
+export class LogSyncError extends Error {
+  override readonly name = 'LogSyncError';
+
+  constructor(cause: unknown) {
+    super(`the log cannot be synced: ${(cause as Error).message}`, { cause });
+  }
+}
+
 export function isDiskFull(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
   return code === 'ENOSPC' || code === 'EDQUOT';

@@ -26,7 +26,7 @@ import {
   segmentName,
 } from './format.ts';
 import type { LogIdentity, SegmentHeader } from './format.ts';
-import { isDiskFull, LogCorruptionError, LogMismatchError } from './log-errors.ts';
+import { isDiskFull, LogCorruptionError, LogMismatchError, LogSyncError } from './log-errors.ts';
 import { SegmentReader, Window } from './reader.ts';
 import { bury, getTable, newGroupState } from './table.ts';
 import type { GroupState, LogTable } from './table.ts';
@@ -368,7 +368,11 @@ class Recovery {
     }
     const from = Math.max(0, this.#durableLsn - segment.baseLsn);
     if (from < segment.size) await this.#writeAgain(segment, file, from);
-    await file.sync();
+    try {
+      await file.sync();
+    } catch (error) {
+      throw new LogSyncError(error);
+    }
   }
 
   async #writeAgain(segment: Segment, file: DiskFile, from: number): Promise<void> {
@@ -391,9 +395,11 @@ class Recovery {
     while (step === 'frame') step = reader.next();
     if (typeof header !== 'string' && step === 'end') return;
     const reason = typeof header === 'string' ? header : reader.reason;
-    throw new Error(
-      `${file.path} lost bytes at offset ${reader.offset} while it was read (${reason}). An earlier sync of the file had ` +
-        'failed. Start again: nothing that was acknowledged is missing',
+    throw new LogSyncError(
+      new Error(
+        `${file.path} lost bytes at offset ${reader.offset} while it was read (${reason}), as an earlier sync had failed. ` +
+          'They were never on disk; the next start does without them',
+      ),
     );
   }
 

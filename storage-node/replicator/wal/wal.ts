@@ -23,7 +23,7 @@ import {
 } from './format.ts';
 import type { LogIdentity } from './format.ts';
 import type { SegmentPlace } from './log-reader.ts';
-import { isDiskFull, LogWriteError } from './log-errors.ts';
+import { isDiskFull, LogSyncError, LogWriteError } from './log-errors.ts';
 import { PendingWrites } from './pending-writes.ts';
 import { isOldestNeeded, oldestNeeded, pinningGroups, segmentsAfter } from './segment.ts';
 import type { Segment } from './segment.ts';
@@ -278,11 +278,11 @@ export class Wal {
         disk.remove(this.#path(segment));
         removed = true;
       }
-      if (removed) disk.syncDirectory(directory);
+      if (removed) syncingNow(() => disk.syncDirectory(directory));
       const active = this.#active;
       active.file ??= disk.open(this.#path(active), 'append');
       active.file.truncate(point.size);
-      active.file.syncNow();
+      syncingNow(() => active.file!.syncNow());
       active.size = point.size;
       this.endLsn = active.baseLsn + active.size;
       this.neededLsn = Math.min(this.neededLsn, this.endLsn);
@@ -299,17 +299,7 @@ export class Wal {
     this.#syncing = true;
     try {
       await this.#pending.ended();
-      const doubtful = this.#segments.filter(
-        (s) => s.hasUnsyncedCut || s.baseLsn + s.size > this.durableLsn,
-      );
-      for (const segment of doubtful) {
-        segment.hasUnsyncedCut = false;
-        await segment.file?.sync();
-      }
-      if (this.#namesChanged) {
-        this.#namesChanged = false;
-        await this.#directory.sync();
-      }
+      await this.#syncFiles();
     } catch (error) {
       throw this.#fail(error);
     } finally {
@@ -321,11 +311,31 @@ export class Wal {
     this.durableLsn = Math.max(this.durableLsn, this.#syncTarget);
   }
 
+  async #syncFiles(): Promise<void> {
+    const doubtful = this.#segments.filter(
+      (s) => s.hasUnsyncedCut || s.baseLsn + s.size > this.durableLsn,
+    );
+    try {
+      for (const segment of doubtful) {
+        segment.hasUnsyncedCut = false;
+        await segment.file?.sync();
+      }
+      if (this.#namesChanged) {
+        this.#namesChanged = false;
+        await this.#directory.sync();
+      }
+    } catch (error) {
+      throw new LogSyncError(error);
+    }
+  }
+
   /** As `sync`, at once. Only while no other is under way. */
   syncNow(): void {
     try {
-      for (const segment of this.#segments) segment.file?.syncNow();
-      if (this.#namesChanged) this.#options.disk.syncDirectory(this.#options.directory);
+      syncingNow(() => {
+        for (const segment of this.#segments) segment.file?.syncNow();
+        if (this.#namesChanged) this.#options.disk.syncDirectory(this.#options.directory);
+      });
     } catch (error) {
       throw this.#fail(error);
     }
@@ -541,5 +551,13 @@ export class Wal {
     this.#failure ??= failure;
     this.#options.fatal(failure);
     return failure;
+  }
+}
+
+function syncingNow(sync: () => void): void {
+  try {
+    sync();
+  } catch (error) {
+    throw new LogSyncError(error);
   }
 }
