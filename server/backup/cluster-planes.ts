@@ -4,7 +4,7 @@
 
 import { dirname } from 'node:path';
 import type { Json } from '../../control/metadata/document-store.ts';
-import type { DiskFile } from '../../universal-row/environment.ts';
+import type { Disk, DiskFile } from '../../universal-row/environment.ts';
 import {
   type ChunkAnswer,
   type ChunkRequest,
@@ -49,10 +49,13 @@ export class ClusterPlanes implements BackupPlanes {
   /** Chunks that other nodes write here, by path. */
   readonly #written = new Map<string, DiskFile>();
 
-  constructor(planes: Planes, metadata: ClusterMetadata, node: ClusterNode) {
+  readonly #disk: Disk;
+
+  constructor(planes: Planes, metadata: ClusterMetadata, node: ClusterNode, disk: Disk = realDisk) {
     this.#planes = planes;
     this.#metadata = metadata;
     this.#node = node;
+    this.#disk = disk;
     const { handlers } = metadata;
     handlers.on(questions.order, async (body) => {
       const { plane, call, argument } = body as unknown as PlaneOrder;
@@ -155,19 +158,17 @@ export class ClusterPlanes implements BackupPlanes {
     }
     switch (request.action) {
       case 'size':
-        return { size: realDisk.exists(path) ? withFile(path, 'read', (file) => file.size()) : -1 };
+        return { size: this.#disk.exists(path) ? this.#read(path, (file) => file.size()) : -1 };
       case 'read': {
         const bytes = Buffer.alloc(Math.min(request.length, mostChunkBytes));
-        const n = withFile(path, 'read', (file) =>
-          file.read(bytes, 0, bytes.length, request.position),
-        );
+        const n = this.#read(path, (file) => file.read(bytes, 0, bytes.length, request.position));
         return { bytes: bytes.subarray(0, n) };
       }
       case 'write': {
         const { bytes, position } = request;
         if (position === 0) {
           this.#closeWritten(path);
-          this.#written.set(path, realDisk.open(path, 'create'));
+          this.#written.set(path, this.#disk.open(path, 'create'));
         }
         await this.#beingWritten(path).writeAsync(bytes, 0, bytes.length, position);
         return {};
@@ -177,10 +178,19 @@ export class ClusterPlanes implements BackupPlanes {
         try {
           await file.sync();
         } finally {
-          this.#closeWritten(path);
+          if (this.#written.get(path) === file) this.#closeWritten(path);
         }
         return {};
       }
+    }
+  }
+
+  #read<T>(path: string, use: (file: DiskFile) => T): T {
+    const file = this.#disk.open(path, 'read');
+    try {
+      return use(file);
+    } finally {
+      file.close();
     }
   }
 
@@ -197,15 +207,6 @@ export class ClusterPlanes implements BackupPlanes {
   #closeWritten(path: string): void {
     this.#written.get(path)?.close();
     this.#written.delete(path);
-  }
-}
-
-function withFile<T>(path: string, mode: 'read', use: (file: DiskFile) => T): T {
-  const file = realDisk.open(path, mode);
-  try {
-    return use(file);
-  } finally {
-    file.close();
   }
 }
 

@@ -533,14 +533,13 @@ class FaultyFile implements DiskFile {
   }
 
   syncNow(): void {
-    this.#checkSync();
-    if (this.#syncsUnderWay === 0) this.#reportFailure();
+    if (this.#checkSync()) this.#reportFailure();
     this.#inode.settle(this.#inode.unsynced.length);
   }
 
   async sync(): Promise<void> {
     if (this.#settleNames) this.#check('syncDirectory');
-    else this.#checkSync();
+    else if (this.#checkSync()) this.#reportFailure();
     const changes = this.#inode.unsynced.slice();
     const settleNames = this.#settleNames?.();
     this.#syncsUnderWay++;
@@ -550,8 +549,10 @@ class FaultyFile implements DiskFile {
       this.#syncsUnderWay--;
     }
     // It may fail late, too, and then gives up what was written meanwhile.
-    if (!this.#settleNames) this.#failSync(() => this.#disk.failIfDue('sync', this.path));
-    this.#reportFailure();
+    const isReported =
+      this.#settleNames !== undefined ||
+      this.#failSync(() => this.#disk.failIfDue('sync', this.path));
+    if (isReported) this.#reportFailure();
     settleNames?.();
     // A blocking sync may have overtaken this one.
     const left = changes.filter((change) => this.#inode.unsynced.includes(change));
@@ -562,17 +563,19 @@ class FaultyFile implements DiskFile {
     this.#closed = true;
   }
 
-  #checkSync(): void {
-    this.#failSync(() => this.#check('sync'));
+  #checkSync(): boolean {
+    return this.#failSync(() => this.#check('sync'));
   }
 
-  #failSync(check: () => void): void {
+  /** Fails the sync if it is due to fail; false when another one gets the report. */
+  #failSync(check: () => void): boolean {
     try {
       check();
+      return true;
     } catch (error) {
       if (isClosed(error) || this.#disk.isOff) throw error;
       this.#inode.syncFailed(error);
-      if (this.#syncsUnderWay === 0 || pick(this.#disk.rng, 2) === 0) this.#reportFailure();
+      return this.#syncsUnderWay === 0 || pick(this.#disk.rng, 2) === 0;
     }
   }
 

@@ -150,8 +150,8 @@ export class IndexFile {
     const file = this.#disk.open(`${this.#directory}/${indexFileName}`, 'append');
     this.#file?.close();
     this.#file = file;
-    this.#isSyncing = false;
     if (this.#mayBeUnsynced) yield* this.#writingAgain(file);
+    this.#isSyncing = false;
   }
 
   /** Writes what has no mark once more: an earlier sync may have given it up. */

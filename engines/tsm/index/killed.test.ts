@@ -47,12 +47,16 @@ function indexOfHundred(seed: number): { disk: FaultyDisk; index: SeriesIndex } 
   return { disk, index };
 }
 
-function failNextSync(disk: FaultyDisk): void {
+function failNext(disk: FaultyDisk, what: 'sync' | 'write', code: string): void {
   disk.fault = (operation) => {
-    if (operation !== 'sync') return undefined;
+    if (operation !== what) return undefined;
     disk.fault = () => undefined;
-    return 'EIO';
+    return code;
   };
+}
+
+function failNextSync(disk: FaultyDisk): void {
+  failNext(disk, 'sync', 'EIO');
 }
 
 test.each([1, 2, 3, 4, 5, 6, 7, 8])('is written again after a failed sync (%i)', (seed) => {
@@ -135,5 +139,40 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
     disk.resumeSyncs();
     for (let i = 0; i < 10; i++) await new Promise(setImmediate);
     expect(openSeriesIndex(disk.crash(), 'data').seriesCount).toBe(100);
+  },
+);
+
+test.each(['a full disk', 'memory that was freed'])(
+  'is not durable after a failed sync and %s',
+  (fault) => {
+    const counts = new Set<number>();
+    for (let seed = 1; seed <= 20; seed++) {
+      const { disk: before, index: first } = indexOfHundred(seed);
+      let disk = before;
+      first.persisting().next();
+      disk = disk.kill();
+      const index = openSeriesIndex(disk, 'data');
+      failNextSync(disk);
+      expect(() => index.persist()).toThrow('EIO');
+      if (fault === 'a full disk') {
+        failNext(disk, 'write', 'ENOSPC');
+        expect(() => index.persist()).toThrow('ENOSPC');
+      } else disk.evict();
+      add(index, 'm,k=last');
+      let isDurable = true;
+      try {
+        index.persist();
+      } catch (error) {
+        isDurable = false;
+        expect((error as Error).message).toContain('lost bytes');
+        expect(() => index.persist()).toThrow('lost bytes');
+      }
+      disk = disk.crash();
+      const { seriesCount } = openSeriesIndex(disk, 'data');
+      if (isDurable) expect(seriesCount).toBe(101);
+      counts.add(seriesCount);
+    }
+    expect(counts).toContain(101);
+    if (fault !== 'a full disk') expect(counts.size).toBeGreaterThan(1);
   },
 );

@@ -262,8 +262,8 @@ describe('fsync', () => {
   const large = 'b'.repeat(3000);
 
   /** With a synced entry and a large one, whose sync has failed; the process is gone. */
-  async function failedSync(seed: number): Promise<LogFixture> {
-    const f = new LogFixture({ seed });
+  async function failedSync(seed: number, options = {}): Promise<LogFixture> {
+    const f = new LogFixture({ seed, ...options });
     await f.open();
     await f.write('a');
     f.disk.fault = (operation) => (operation === 'sync' ? 'EIO' : undefined);
@@ -289,6 +289,29 @@ describe('fsync', () => {
       await f.log.close();
     }
     expect([...found].sort()).toEqual(['a', `a,${large}`]);
+  });
+
+  test('what one that failed has given up has the room of the ballast where it is written again elsewhere', async () => {
+    const copiesOnWrite = (f: LogFixture): void => {
+      f.disk.fault = (operation, path) => {
+        const isFull = f.disk.exists('/log/ballast') || f.options.ballastBytes === undefined;
+        return operation === 'write' && path.includes('seg-') && isFull ? 'ENOSPC' : undefined;
+      };
+    };
+    const full = await failedSync(1);
+    copiesOnWrite(full);
+    await expect(full.open()).rejects.toThrow('ENOSPC');
+    for (let seed = 1; seed <= 20; seed++) {
+      const f = await failedSync(seed, { ballastBytes: 65536 });
+      copiesOnWrite(f);
+      await f.open();
+      const replayed = [...f.replayed.values()];
+      f.disk.fault = () => undefined;
+      f.crash();
+      await f.open();
+      expect([...f.replayed.values()]).toEqual(replayed);
+      await f.log.close();
+    }
   });
 
   test('what one that failed has given up may leave memory during the next start, which then fails', async () => {
@@ -511,6 +534,25 @@ describe('damage', () => {
     expect([...f.replayed.values()]).toEqual(['kept']);
     expect(f.log.status().cutBytes).toBe(72);
     expect(f.log.status().cleanStart).toBe(false);
+  });
+
+  test('a write that met a full disk is not taken for damage once there are later segments', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    for (let seed = 1; seed <= 20; seed++) {
+      const f = new LogFixture({ seed, segmentBytes: 512 });
+      await f.open();
+      await f.write('a'.repeat(100));
+      // The mark of an idle log is done without.
+      f.disk.capacityBytes = f.disk.usedBytes() + 30;
+      await vi.advanceTimersByTimeAsync(1000);
+      f.disk.capacityBytes = Infinity;
+      for (let i = 0; i < 4; i++) await f.write('b'.repeat(400));
+      await new Promise(setImmediate);
+      f.crash();
+      await f.open();
+      expect(f.replayed.size).toBe(5);
+      await f.log.close();
+    }
   });
 
   test('the last synced frame is protected by the mark of an idle log', async () => {

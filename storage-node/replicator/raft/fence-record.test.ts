@@ -20,6 +20,24 @@ test('a start after a failed sync is unclean in the same boot, where writes were
   expect(new FenceRecord(disk, '/pod', 'boot 1').wasUnclean).toBe(false);
 });
 
+test('a start after a failed sync is unclean also where the disk takes no new file', () => {
+  const disk = new FaultyDisk({ rng: seededRng(1) });
+  makeDurableDirectory(disk, '/pod');
+  const record = new FenceRecord(disk, '/pod', 'boot 1');
+  record.fence(new Map([[7, 3]]));
+  record.relax();
+  disk.fault = (operation) =>
+    operation === 'sync' || operation === 'create' ? 'ENOSPC' : undefined;
+  record.syncFailed();
+  disk.fault = () => undefined;
+  const next = new FenceRecord(disk, '/pod', 'boot 1');
+  expect(next.wasUnclean).toBe(true);
+  expect(next.fenceOf(7)).toBe(3);
+  next.fence(new Map([[8, 4]]));
+  const last = new FenceRecord(disk, '/pod', 'boot 1');
+  expect([last.wasUnclean, last.fenceOf(7), last.fenceOf(8)]).toEqual([false, 3, 4]);
+});
+
 test('writes are acknowledged ahead of the disk only once that is recorded, also at a second try', () => {
   let disk = new FaultyDisk({ rng: seededRng(1) });
   makeDurableDirectory(disk, '/pod');

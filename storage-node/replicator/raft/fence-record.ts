@@ -32,7 +32,7 @@ export class FenceRecord {
     this.#directory = directory;
     this.#boot = boot;
     this.#exists = disk.exists(this.#path);
-    const kept = this.#exists ? this.#load() : { boot: '', fences: [] };
+    const kept = this.#kept();
     this.#keptBoot = kept.boot;
     this.#fences = new Map(kept.fences);
     this.wasUnclean = kept.boot !== '' && kept.boot !== boot;
@@ -62,7 +62,13 @@ export class FenceRecord {
    * unclean in any boot.
    */
   syncFailed(): void {
-    if (this.#keptBoot !== '') this.#keep(unknownBoot);
+    if (this.#keptBoot === '') return;
+    try {
+      this.#keep(unknownBoot);
+    } catch {
+      // A rename succeeds on most disks that are full or fail.
+      this.#disk.rename(this.#path, this.#uncleanPath);
+    }
   }
 
   /** The replica has all there is again, on disk. */
@@ -88,8 +94,19 @@ export class FenceRecord {
     return `${this.#directory}/fences`;
   }
 
-  #load(): Kept {
-    const file = this.#disk.open(this.#path, 'read');
+  /** Has the place of the file where not even the boot could be changed in it. */
+  get #uncleanPath(): string {
+    return `${this.#path}.unclean`;
+  }
+
+  #kept(): Kept {
+    const isUnclean = this.#disk.exists(this.#uncleanPath);
+    if (isUnclean) return { ...this.#load(this.#uncleanPath), boot: unknownBoot };
+    return this.#exists ? this.#load(this.#path) : { boot: '', fences: [] };
+  }
+
+  #load(path: string): Kept {
+    const file = this.#disk.open(path, 'read');
     const bytes = Buffer.alloc(file.size());
     file.read(bytes, 0, bytes.length, 0);
     file.close();
@@ -111,6 +128,7 @@ export class FenceRecord {
       disk.rename(`${this.#path}.new`, this.#path);
       this.#exists = true;
     }
+    if (disk.exists(this.#uncleanPath)) disk.remove(this.#uncleanPath);
     disk.syncDirectory(this.#directory);
   }
 }

@@ -5,6 +5,7 @@
 import type { Disk } from '../../../universal-row/environment.ts';
 import { isDiskFull } from './log-errors.ts';
 
+export const ballastName = 'ballast';
 const checkMs = 1000;
 const chunkBytes = 1024 * 1024;
 /** Below this the file would hardly hold one tick's writes. */
@@ -27,7 +28,7 @@ export class Ballast {
   constructor(disk: Disk, directory: string, onError: (error: unknown) => void) {
     this.#disk = disk;
     this.#directory = directory;
-    this.#path = `${directory}/ballast`;
+    this.#path = `${directory}/${ballastName}`;
     this.#onError = onError;
     this.#held = disk.exists(this.#path);
   }

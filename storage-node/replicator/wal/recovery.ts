@@ -26,6 +26,7 @@ import {
   segmentName,
 } from './format.ts';
 import type { LogIdentity, SegmentHeader } from './format.ts';
+import { ballastName } from './ballast.ts';
 import { isDiskFull, LogCorruptionError, LogMismatchError, LogSyncError } from './log-errors.ts';
 import { SegmentReader, Window } from './reader.ts';
 import { bury, getTable, newGroupState } from './table.ts';
@@ -376,14 +377,23 @@ class Recovery {
   }
 
   async #writeAgain(segment: Segment, file: DiskFile, from: number): Promise<void> {
-    const doubted = writingAgain(file, from);
     try {
-      while (doubted.next().done !== true) await new Promise(setImmediate);
+      await writeAgain(file, from);
     } catch (error) {
-      // A full file system that copies on write has no room for that. The log can be read nevertheless.
-      if (!isDiskFull(error)) throw error;
+      // A full file system that copies on write has no room for that.
+      if (!isDiskFull(error) || !this.#giveUpBallast()) throw error;
+      await writeAgain(file, from);
     }
     this.#readAgain(segment, file, from);
+  }
+
+  #giveUpBallast(): boolean {
+    const { disk, directory } = this.#options;
+    const path = `${directory}/${ballastName}`;
+    if (!disk.exists(path)) return false;
+    disk.remove(path);
+    disk.syncDirectory(directory);
+    return true;
   }
 
   /** What was given up may have left memory between the scan and the copy. Its frames were processed, but are gone. */
@@ -435,6 +445,11 @@ class Recovery {
     }
     disk.syncDirectory(directory);
   }
+}
+
+async function writeAgain(file: DiskFile, from: number): Promise<void> {
+  const doubted = writingAgain(file, from);
+  while (doubted.next().done !== true) await new Promise(setImmediate);
 }
 
 function pathOf(directory: string, { number, named }: Segment): string {
