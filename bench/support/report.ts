@@ -46,7 +46,9 @@ function reaches(row: Row): boolean | undefined {
   return better === 'higher' ? interval.high >= target : interval.low <= target;
 }
 
+/** The command fails if a row misses its target. */
 export function printTable(report: Report): void {
+  if (report.rows.some((row) => reaches(row) === false)) process.exitCode = 1;
   const table = new Table({
     head: [report.bench, 'unit', 'polyrow', report.peer, 'ratio', '95 %', 'target', ''],
     style: { head: [], border: [] },
