@@ -295,12 +295,14 @@ describe('fsync', () => {
     const copiesOnWrite = (f: LogFixture): void => {
       f.disk.fault = (operation, path) => {
         const isFull = f.disk.exists('/log/ballast') || f.options.ballastBytes === undefined;
-        return operation === 'write' && path.includes('seg-') && isFull ? 'ENOSPC' : undefined;
+        const isOfLog =
+          path.includes('seg-') && (operation === 'write' || operation === 'truncate');
+        return isOfLog && isFull ? 'ENOSPC' : undefined;
       };
     };
     const full = await failedSync(1);
     copiesOnWrite(full);
-    await expect(full.open()).rejects.toThrow('ENOSPC');
+    await expect(full.open()).rejects.toThrow('disk full: the last');
     for (let seed = 1; seed <= 20; seed++) {
       const f = await failedSync(seed, { ballastBytes: 65536 });
       copiesOnWrite(f);

@@ -2,9 +2,12 @@
 // acknowledged writes that may not be on disk, and the groups that are fenced since an end without a sync.
 //
 // The end of the process alone loses no written data, because the operating system has it. A start in another boot of
-// the machine means that this data may be lost.
+// the machine means that this data may be lost; so does a failure of the log (see universal-row/written-again.ts). Such a
+// failure is recorded in the file as an unknown boot, or by the file's name where the disk takes no new file.
 
 import type { Disk } from '../../../universal-row/environment.ts';
+import { giveUpBallast } from '../wal/ballast.ts';
+import { isDiskFull } from '../wal/log-errors.ts';
 
 /** The name of no boot. */
 const unknownBoot = 'unknown';
@@ -19,6 +22,8 @@ interface Kept {
 export class FenceRecord {
   /** Whether acknowledged writes may be missing from this log since its last life. */
   readonly wasUnclean: boolean;
+  /** Gives up what is reserved on the disk; false when nothing is. */
+  makeRoom: () => boolean;
   readonly #disk: Disk;
   readonly #directory: string;
   readonly #boot: string;
@@ -31,6 +36,7 @@ export class FenceRecord {
     this.#disk = disk;
     this.#directory = directory;
     this.#boot = boot;
+    this.makeRoom = () => giveUpBallast(disk, directory);
     this.#exists = disk.exists(this.#path);
     const kept = this.#kept();
     this.#keptBoot = kept.boot;
@@ -57,17 +63,18 @@ export class FenceRecord {
   }
 
   /**
-   * A sync of the log has failed: the operating system may have given up writes that it had accepted, and may forget them before the
-   * machine ends (see universal-row/written-again.ts). Where writes were acknowledged ahead of the disk, the next start is
-   * unclean in any boot.
+   * The log has failed: the operating system may have given up writes that it had accepted, and may forget them before the
+   * machine ends. Where writes were acknowledged ahead of the disk, the next start is unclean in any boot.
    */
-  syncFailed(): void {
+  logFailed(): void {
     if (this.#keptBoot === '') return;
     try {
       this.#keep(unknownBoot);
     } catch {
       // A rename succeeds on most disks that are full or fail.
       this.#disk.rename(this.#path, this.#uncleanPath);
+      this.#exists = false;
+      this.#keptBoot = unknownBoot;
     }
   }
 
@@ -114,6 +121,16 @@ export class FenceRecord {
   }
 
   #save(boot = this.#keptBoot): void {
+    try {
+      this.#replace(boot);
+    } catch (error) {
+      if (!isDiskFull(error) || !this.makeRoom()) throw error;
+      this.#disk.syncDirectory(this.#directory);
+      this.#replace(boot);
+    }
+  }
+
+  #replace(boot: string): void {
     const disk = this.#disk;
     if (boot === '' && this.#fences.size === 0) {
       if (this.#exists) disk.remove(this.#path);

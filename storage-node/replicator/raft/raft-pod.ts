@@ -12,7 +12,7 @@ import type { FsyncPolicy, LogStatus } from '../partition-log.ts';
 import { Lane } from '../transport/transport.ts';
 import { Ballast } from '../wal/ballast.ts';
 import { defaultSegmentBytes, FrameKind } from '../wal/format.ts';
-import { LogSyncError, LogWriteError } from '../wal/log-errors.ts';
+import { isDiskFull, LogMismatchError, LogWriteError } from '../wal/log-errors.ts';
 import { highestSegment, recoverLog } from '../wal/recovery.ts';
 import type { RecoveredLog } from '../wal/recovery.ts';
 import { buriedReplica } from '../wal/table.ts';
@@ -191,6 +191,7 @@ export class RaftPod {
     const { disk, directory, rng, ids } = options;
     this.#fences = fences;
     this.#ballast = new Ballast(disk, directory, (error) => options.fatal(error as Error));
+    fences.makeRoom = () => this.#ballast.release();
     const fatal = (error: Error): void => options.fatal(logFailure(fences, error));
     const volume = 1 + Math.floor(rng.next() * (Number.MAX_SAFE_INTEGER - 1));
     this.#wal = new Wal(
@@ -675,15 +676,22 @@ export class RaftPod {
   }
 }
 
-/** Records for the next start that a sync has failed, if one has. Returns what to report. */
+/** Records for the next start that the log has failed, unless that takes nothing back. Returns what to report. */
 function logFailure(fences: FenceRecord, cause: unknown): Error {
   const error = cause instanceof Error ? cause : new Error(String(cause));
-  if (!(error instanceof LogSyncError)) return error;
+  if (losesNothing(error)) return error;
   try {
-    fences.syncFailed();
+    fences.logFailed();
     return error;
   } catch (second) {
     const message = `${error.message}; nor could this be recorded, so the replicas here are not fenced at the next start`;
     return new AggregateError([error, second], message);
   }
+}
+
+/** The log cannot be opened or written, for a reason other than a fault of the disk. */
+function losesNothing(error: Error): boolean {
+  if (error instanceof LogWriteError || error instanceof LogMismatchError) return true;
+  const { code = '' } = error as NodeJS.ErrnoException;
+  return isDiskFull(error) || ['EMFILE', 'ENFILE', 'EACCES', 'EPERM'].includes(code);
 }

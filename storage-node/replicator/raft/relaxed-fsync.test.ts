@@ -122,6 +122,25 @@ test.each(['everysec', 'no'] as const)(
   },
 );
 
+test('the end of a process whose log cannot be written fences its groups, unless the disk is full', async () => {
+  for (const code of ['EIO', 'ENOSPC']) {
+    const all = await pods(1, 'everysec');
+    const [one] = all.pods;
+    propose(one!, 'a');
+    await all.tick(2);
+    const failures: Error[] = [];
+    one!.fatal = (error) => failures.push(error);
+    one!.disk.fault = (operation) => (operation === 'write' ? code : undefined);
+    one!.group.propose(Buffer.from('b'));
+    await all.tick(2).catch((error: unknown) => failures.push(error as Error));
+    if (code === 'EIO') expect(failures[0]?.message).toContain(code);
+    one!.disk.fault = () => undefined;
+    kill(one!);
+    await restart(one!);
+    expect(one!.pod.wasUnclean).toBe(code === 'EIO');
+  }
+});
+
 test('a start that fails, as it syncs the log, makes the next one unclean', async () => {
   const all = await pods(1, 'no');
   const [one] = all.pods;

@@ -5,11 +5,20 @@
 import type { Disk } from '../../../universal-row/environment.ts';
 import { isDiskFull } from './log-errors.ts';
 
-export const ballastName = 'ballast';
+const ballastName = 'ballast';
 const checkMs = 1000;
 const chunkBytes = 1024 * 1024;
 /** Below this the file would hardly hold one tick's writes. */
 const leastBytes = 64 * 1024;
+
+/** For those that have no `Ballast` yet: removes the file of an earlier life. False when there is none. */
+export function giveUpBallast(disk: Disk, directory: string): boolean {
+  const path = `${directory}/${ballastName}`;
+  if (!disk.exists(path)) return false;
+  disk.remove(path);
+  disk.syncDirectory(directory);
+  return true;
+}
 
 export class Ballast {
   /** Why nothing new should be written, for now. */

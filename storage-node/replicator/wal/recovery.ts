@@ -26,8 +26,14 @@ import {
   segmentName,
 } from './format.ts';
 import type { LogIdentity, SegmentHeader } from './format.ts';
-import { ballastName } from './ballast.ts';
-import { isDiskFull, LogCorruptionError, LogMismatchError, LogSyncError } from './log-errors.ts';
+import { giveUpBallast } from './ballast.ts';
+import {
+  isDiskFull,
+  LogCorruptionError,
+  LogMismatchError,
+  LogSyncError,
+  LogWriteError,
+} from './log-errors.ts';
 import { SegmentReader, Window } from './reader.ts';
 import { bury, getTable, newGroupState } from './table.ts';
 import type { GroupState, LogTable } from './table.ts';
@@ -362,13 +368,18 @@ class Recovery {
   }
 
   async #secureSegment(segment: Segment, file: DiskFile): Promise<void> {
-    const size = file.size();
-    if (size > segment.size) {
-      this.#cutBytes += size - segment.size;
-      file.truncate(segment.size);
+    const { disk, directory } = this.#options;
+    this.#cutBytes += Math.max(0, file.size() - segment.size);
+    const from = Math.min(segment.size, Math.max(0, this.#durableLsn - segment.baseLsn));
+    try {
+      await rewrite(file, from, segment.size);
+    } catch (error) {
+      // A file system that copies on write needs room for that.
+      if (!isDiskFull(error)) throw error;
+      if (!giveUpBallast(disk, directory)) throw noRoom(file, segment.size - from, error);
+      await rewrite(file, from, segment.size);
     }
-    const from = Math.max(0, this.#durableLsn - segment.baseLsn);
-    if (from < segment.size) await this.#writeAgain(segment, file, from);
+    this.#readAgain(segment, file, from);
     try {
       await file.sync();
     } catch (error) {
@@ -376,40 +387,18 @@ class Recovery {
     }
   }
 
-  async #writeAgain(segment: Segment, file: DiskFile, from: number): Promise<void> {
-    try {
-      await writeAgain(file, from);
-    } catch (error) {
-      // A full file system that copies on write has no room for that.
-      if (!isDiskFull(error) || !this.#giveUpBallast()) throw error;
-      await writeAgain(file, from);
-    }
-    this.#readAgain(segment, file, from);
-  }
-
-  #giveUpBallast(): boolean {
-    const { disk, directory } = this.#options;
-    const path = `${directory}/${ballastName}`;
-    if (!disk.exists(path)) return false;
-    disk.remove(path);
-    disk.syncDirectory(directory);
-    return true;
-  }
-
   /** What was given up may have left memory between the scan and the copy. Its frames were processed, but are gone. */
   #readAgain(segment: Segment, file: DiskFile, from: number): void {
     const reader = new SegmentReader(file, segment.number, this.#window);
     const header = reader.header();
     reader.nextOffset = Math.max(segmentHeaderBytes, from);
-    let step = reader.next();
-    while (step === 'frame') step = reader.next();
-    if (typeof header !== 'string' && step === 'end') return;
-    const reason = typeof header === 'string' ? header : reader.reason;
-    throw new LogSyncError(
-      new Error(
-        `${file.path} lost bytes at offset ${reader.offset} while it was read (${reason}), as an earlier sync had failed. ` +
-          'They were never on disk; the next start does without them',
-      ),
+    let step: ReturnType<SegmentReader['next']> = 'frame';
+    while (reader.nextOffset < segment.size && step === 'frame') step = reader.next();
+    if (typeof header !== 'string' && step === 'frame' && reader.size === segment.size) return;
+    const reason = typeof header === 'string' ? header : reader.reason || 'it is shorter now';
+    throw new Error(
+      `${file.path} lost bytes at offset ${reader.offset} while it was read (${reason}), as an earlier sync had failed. ` +
+        'They were never on disk; the next start does without them',
     );
   }
 
@@ -447,9 +436,18 @@ class Recovery {
   }
 }
 
-async function writeAgain(file: DiskFile, from: number): Promise<void> {
+/** Cuts the file to its size in the log, and writes its doubtful end again. */
+async function rewrite(file: DiskFile, from: number, size: number): Promise<void> {
+  if (file.size() > size) file.truncate(size);
   const doubted = writingAgain(file, from);
   while (doubted.next().done !== true) await new Promise(setImmediate);
+}
+
+function noRoom(file: DiskFile, bytes: number, cause: unknown): LogWriteError {
+  const message =
+    `disk full: the last ${bytes} bytes of ${file.path} cannot be written again, ` +
+    'which is needed because an earlier sync may have failed';
+  return new LogWriteError(message, { cause });
 }
 
 function pathOf(directory: string, { number, named }: Segment): string {
