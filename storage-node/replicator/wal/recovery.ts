@@ -381,7 +381,7 @@ class Recovery {
     }
     this.#readAgain(segment, file, from);
     try {
-      await file.sync();
+      file.syncNow();
     } catch (error) {
       throw new LogSyncError(error);
     }
