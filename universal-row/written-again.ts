@@ -7,6 +7,14 @@ import type { DiskFile } from './environment.ts';
 
 const bytesAtOnce = 1024 * 1024;
 
+/** What was given up may leave memory, too: the file no longer has what was read of it before. */
+export function lostBytes({ path }: DiskFile, offset: number, reason: string): Error {
+  return new Error(
+    `${path} lost bytes at offset ${offset} while it was read (${reason}), as an earlier sync had failed. ` +
+      'They were never on disk; the next start does without them',
+  );
+}
+
 /** Writes what the file has from `offset` on once more, as it is; a step a MB. */
 export function* writingAgain(file: DiskFile, offset: number): Generator<undefined, void, void> {
   const size = file.size();

@@ -15,7 +15,7 @@
 import { crc32 } from 'node:zlib';
 import { viewed } from '../../../universal-row/bytes.ts';
 import type { Disk, DiskFile } from '../../../universal-row/environment.ts';
-import { writingAgain } from '../../../universal-row/written-again.ts';
+import { lostBytes, writingAgain } from '../../../universal-row/written-again.ts';
 import { CorruptFileError } from '../parts.ts';
 import { type DiskWait, type SlicedWork, syncing, syncingDirectory } from '../sliced-work.ts';
 import {
@@ -45,7 +45,7 @@ export class IndexFile {
   #synced = firstFrameAt;
   /** What an earlier process has written, its file's name too, may not be durable. */
   #mayBeUnsynced = false;
-  /** A sync began, and nobody has learnt that it succeeded. */
+  /** A sync began that is not known to have succeeded. */
   #isSyncing = false;
 
   constructor(disk: Disk, directory: string) {
@@ -159,11 +159,7 @@ export class IndexFile {
     yield* writingAgain(file, this.#synced);
     const from = this.#synced;
     const end = readFrames(file, { from, size: this.#end, synced: from }, () => undefined);
-    if (end === this.#end) return;
-    throw new Error(
-      `${file.path} lost bytes at ${end} while it was read, as an earlier sync had failed. They were never on disk; the next ` +
-        'start does without them',
-    );
+    if (end < this.#end) throw lostBytes(file, end, 'a frame is not whole');
   }
 
   /** Returns how far the file was surely synced. */

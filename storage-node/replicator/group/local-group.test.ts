@@ -719,7 +719,7 @@ describe('a full disk', () => {
     await f.log.close();
   });
 
-  test.each([1, 2, 3, 4])('whose sync fails as room is made answers nobody (%i)', async (seed) => {
+  test.each([1, 2, 3, 4])('whose sync fails as room is made sends no reply (%i)', async (seed) => {
     const f = new LogFixture({ seed, capacityBytes: 20 << 20, segmentBytes: 64 << 20 });
     await f.open();
     f.disk.stallSyncs();

@@ -88,72 +88,73 @@ test('everysec syncs within a second, always when it is set again', async () => 
   expect(isDurable()).toBe(true);
 });
 
-test('the end of a process loses nothing, and fences nothing', async () => {
-  const all = await pods(1, 'no');
-  const [one] = all.pods;
-  propose(one!, 'a');
+/** The only pod of a cluster, with an entry that may not be on disk. */
+async function onlyPod(fsync: FsyncPolicy): Promise<{ all: Pods; one: TestPod }> {
+  const all = await pods(1, fsync);
+  const one = all.pods[0]!;
+  propose(one, 'a');
   await all.tick(2);
-  kill(one!);
-  await restart(one!);
-  expect(one!.pod.wasUnclean).toBe(false);
-  expect(one!.group.status().isFenced).toBe(false);
+  return { all, one };
+}
+
+function failSyncsOfLog({ disk }: TestPod): void {
+  disk.fault = (operation, path) =>
+    operation === 'sync' && path.includes('seg-') ? 'EIO' : undefined;
+}
+
+/** Ends the process, whose disk is whole again, and starts the next one. */
+async function restartOnWholeDisk(pod: TestPod): Promise<void> {
+  pod.disk.fault = () => undefined;
+  kill(pod);
+  await restart(pod);
+}
+
+test('the end of a process loses nothing, and fences nothing', async () => {
+  const { all, one } = await onlyPod('no');
+  kill(one);
+  await restart(one);
+  expect(one.pod.wasUnclean).toBe(false);
+  expect(one.group.status().isFenced).toBe(false);
   await all.tick(40);
-  expect(one!.machine.applied).toEqual(['a']);
+  expect(one.machine.applied).toEqual(['a']);
 });
 
 test.each(['everysec', 'no'] as const)(
   'the end of a process whose sync has failed fences its groups under %s',
   async (fsync) => {
-    const all = await pods(1, fsync);
-    const [one] = all.pods;
-    propose(one!, 'a');
-    await all.tick(2);
+    const { one } = await onlyPod(fsync);
     const failures: Error[] = [];
-    one!.fatal = (error) => failures.push(error);
-    one!.disk.fault = (operation, path) =>
-      operation === 'sync' && path.includes('seg-') ? 'EIO' : undefined;
-    await expect(one!.pod.close()).rejects.toThrow('EIO');
+    one.fatal = (error) => failures.push(error);
+    failSyncsOfLog(one);
+    await expect(one.pod.close()).rejects.toThrow('EIO');
     expect(failures[0]?.message).toContain('EIO');
-    one!.disk.fault = () => undefined;
-    kill(one!);
-    await restart(one!);
-    expect(one!.pod.wasUnclean).toBe(true);
-    expect(one!.group.status().wasFenced).toBe(true);
+    await restartOnWholeDisk(one);
+    expect(one.pod.wasUnclean).toBe(true);
+    expect(one.group.status().wasFenced).toBe(true);
   },
 );
 
 test('the end of a process whose log cannot be written fences its groups, unless the disk is full', async () => {
   for (const code of ['EIO', 'ENOSPC']) {
-    const all = await pods(1, 'everysec');
-    const [one] = all.pods;
-    propose(one!, 'a');
-    await all.tick(2);
+    const { all, one } = await onlyPod('everysec');
     const failures: Error[] = [];
-    one!.fatal = (error) => failures.push(error);
-    one!.disk.fault = (operation) => (operation === 'write' ? code : undefined);
-    one!.group.propose(Buffer.from('b'));
+    one.fatal = (error) => failures.push(error);
+    one.disk.fault = (operation) => (operation === 'write' ? code : undefined);
+    one.group.propose(Buffer.from('b'));
     await all.tick(2).catch((error: unknown) => failures.push(error as Error));
     if (code === 'EIO') expect(failures[0]?.message).toContain(code);
-    one!.disk.fault = () => undefined;
-    kill(one!);
-    await restart(one!);
-    expect(one!.pod.wasUnclean).toBe(code === 'EIO');
+    await restartOnWholeDisk(one);
+    expect(one.pod.wasUnclean).toBe(code === 'EIO');
   }
 });
 
 test('a start that fails, as it syncs the log, makes the next one unclean', async () => {
-  const all = await pods(1, 'no');
-  const [one] = all.pods;
-  propose(one!, 'a');
-  await all.tick(2);
-  kill(one!);
-  one!.disk.fault = (operation, path) =>
-    operation === 'sync' && path.includes('seg-') ? 'EIO' : undefined;
-  await expect(one!.open()).rejects.toThrow('EIO');
-  one!.disk.fault = () => undefined;
-  kill(one!);
-  await restart(one!);
-  expect(one!.pod.wasUnclean).toBe(true);
+  const { one } = await onlyPod('no');
+  kill(one);
+  failSyncsOfLog(one);
+  await expect(one.open()).rejects.toThrow('EIO');
+  await restartOnWholeDisk(one);
+  expect(one.pod.wasUnclean).toBe(true);
 });
 
 test('a machine is told where its log ends, before an entry is applied to it', async () => {

@@ -16,7 +16,6 @@ export function giveUpBallast(disk: Disk, directory: string): boolean {
   const path = `${directory}/${ballastName}`;
   if (!disk.exists(path)) return false;
   disk.remove(path);
-  disk.syncDirectory(directory);
   return true;
 }
 

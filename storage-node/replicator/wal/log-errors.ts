@@ -35,7 +35,7 @@ export class LogMismatchError extends Error {
 /**
  * A tick could not be written and none of it is in the log; `lastIndex` is as before the tick. An
  * engine that has already applied its entries is ahead of the log: its owner answers the tick with
- * errors and rebuilds the engine from disk before continuing.
+ * errors and rebuilds the engine from disk before continuing. Also thrown by an opening that has no room.
  */
 export class LogWriteError extends Error {
   override readonly name = 'LogWriteError';
@@ -50,6 +50,15 @@ export class LogSyncError extends Error {
 
   constructor(cause: unknown) {
     super(`the log cannot be synced: ${(cause as Error).message}`, { cause });
+  }
+}
+
+/** Runs a sync of the log. */
+export function syncingNow(sync: () => void): void {
+  try {
+    sync();
+  } catch (error) {
+    throw new LogSyncError(error);
   }
 }
 

@@ -21,7 +21,7 @@ export class Window {
   buf: Buffer = Buffer.allocUnsafeSlow(windowBytes);
 }
 
-type Step = 'frame' | 'end' | 'bad';
+export type Step = 'frame' | 'end' | 'bad';
 
 /** After `next` has answered 'frame', the fields tell that frame's; its bytes stay until the next call. */
 export class SegmentReader {

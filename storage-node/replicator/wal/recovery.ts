@@ -13,7 +13,7 @@
 
 import type { Disk, DiskFile } from '../../../universal-row/environment.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
-import { writingAgain } from '../../../universal-row/written-again.ts';
+import { lostBytes, writingAgain } from '../../../universal-row/written-again.ts';
 import {
   FrameKind,
   getU64,
@@ -31,13 +31,13 @@ import {
   isDiskFull,
   LogCorruptionError,
   LogMismatchError,
-  LogSyncError,
   LogWriteError,
+  syncingNow,
 } from './log-errors.ts';
-import { SegmentReader, Window } from './reader.ts';
+import { SegmentReader, type Step, Window } from './reader.ts';
 import { bury, getTable, newGroupState } from './table.ts';
 import type { GroupState, LogTable } from './table.ts';
-import type { Segment } from './segment.ts';
+import { type Segment, segmentPath } from './segment.ts';
 
 const yieldBytes = 8 * 1024 * 1024;
 const replicaBytes = 8;
@@ -377,14 +377,11 @@ class Recovery {
       // A file system that copies on write needs room for that.
       if (!isDiskFull(error)) throw error;
       if (!giveUpBallast(disk, directory)) throw noRoom(file, segment.size - from, error);
+      disk.syncDirectory(directory);
       await rewrite(file, from, segment.size);
     }
     this.#readAgain(segment, file, from);
-    try {
-      file.syncNow();
-    } catch (error) {
-      throw new LogSyncError(error);
-    }
+    syncingNow(() => file.syncNow());
   }
 
   /** What was given up may have left memory between the scan and the copy. Its frames were processed, but are gone. */
@@ -392,14 +389,11 @@ class Recovery {
     const reader = new SegmentReader(file, segment.number, this.#window);
     const header = reader.header();
     reader.nextOffset = Math.max(segmentHeaderBytes, from);
-    let step: ReturnType<SegmentReader['next']> = 'frame';
+    let step: Step = 'frame';
     while (reader.nextOffset < segment.size && step === 'frame') step = reader.next();
     if (typeof header !== 'string' && step === 'frame' && reader.size === segment.size) return;
     const reason = typeof header === 'string' ? header : reader.reason || 'it is shorter now';
-    throw new Error(
-      `${file.path} lost bytes at offset ${reader.offset} while it was read (${reason}), as an earlier sync had failed. ` +
-        'They were never on disk; the next start does without them',
-    );
+    throw lostBytes(file, reader.offset, reason);
   }
 
   /**
@@ -411,7 +405,7 @@ class Recovery {
     const lastNamed = this.#segments.findLastIndex((segment) => segment.named);
     const doubtful = this.#segments.slice(Math.max(lastNamed, 0));
     for (const segment of doubtful) {
-      const file = disk.open(pathOf(directory, segment), 'append');
+      const file = disk.open(segmentPath(directory, segment), 'append');
       try {
         await this.#secureSegment(segment, file);
         if (segment === this.#segments.at(-1)) segment.file = file;
@@ -448,10 +442,6 @@ function noRoom(file: DiskFile, bytes: number, cause: unknown): LogWriteError {
     `disk full: the last ${bytes} bytes of ${file.path} cannot be written again, ` +
     'which is needed because an earlier sync may have failed';
   return new LogWriteError(message, { cause });
-}
-
-function pathOf(directory: string, { number, named }: Segment): string {
-  return `${directory}/${segmentName(number, named)}`;
 }
 
 function noteGroupFrame(frame: SegmentReader, group: GroupState): string {

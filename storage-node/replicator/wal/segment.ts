@@ -1,6 +1,7 @@
 // A segment of the log in memory, and which groups still need which segments.
 
 import type { DiskFile } from '../../../universal-row/environment.ts';
+import { segmentName } from './format.ts';
 import type { GroupState } from './table.ts';
 
 export interface Segment {
@@ -18,6 +19,10 @@ export interface Segment {
   firstIndexes: Map<number, number>;
   /** Open while it is written to or not synced yet. */
   file: DiskFile | undefined;
+}
+
+export function segmentPath(directory: string, { number, named }: Segment): string {
+  return `${directory}/${segmentName(number, named)}`;
 }
 
 /** Number of the first segment with an entry of the group that is still needed. */

@@ -19,13 +19,18 @@ import {
   putU64,
   sealFrame,
   sealLargeFrame,
-  segmentName,
 } from './format.ts';
 import type { LogIdentity } from './format.ts';
 import type { SegmentPlace } from './log-reader.ts';
-import { isDiskFull, LogSyncError, LogWriteError } from './log-errors.ts';
+import { isDiskFull, LogSyncError, LogWriteError, syncingNow } from './log-errors.ts';
 import { PendingWrites } from './pending-writes.ts';
-import { isOldestNeeded, oldestNeeded, pinningGroups, segmentsAfter } from './segment.ts';
+import {
+  isOldestNeeded,
+  oldestNeeded,
+  pinningGroups,
+  segmentPath,
+  segmentsAfter,
+} from './segment.ts';
 import type { Segment } from './segment.ts';
 import { createSegment, readSegment, writtenUnlessFull } from './segment-file.ts';
 import type { GroupState } from './table.ts';
@@ -429,7 +434,7 @@ export class Wal {
   }
 
   #path(segment: Segment): string {
-    return `${this.#options.directory}/${segmentName(segment.number, segment.named)}`;
+    return segmentPath(this.#options.directory, segment);
   }
 
   /** Writes, on a full disk into the room of the ballast. */
@@ -551,13 +556,5 @@ export class Wal {
     this.#failure ??= failure;
     this.#options.fatal(failure);
     return failure;
-  }
-}
-
-function syncingNow(sync: () => void): void {
-  try {
-    sync();
-  } catch (error) {
-    throw new LogSyncError(error);
   }
 }
